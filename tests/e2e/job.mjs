@@ -89,7 +89,8 @@ export class Job {
     const output = ["stdout", "stderr", "compile_output"].includes(event);
     if (this.result && (output || event === "result")) return "comes after the result";
     const parsed = schemas[event]?.safeParse(data);
-    if (parsed && !parsed.success) return parsed.error.message;
+    if (parsed && !parsed.success)
+      return parsed.error.issues.map((issue) => `${issue.path.join(".") || "payload"}: ${issue.message}`).join("; ");
     const previous = this.events.filter((seen) => Number.isInteger(seen.data?.seq)).at(-1)?.data.seq ?? 0;
     if (output && data.seq !== previous + 1) return `seq should be ${previous + 1}`;
     return undefined;

@@ -110,8 +110,9 @@ async function main() {
       await action();
       return true;
     } catch (error) {
-      failures.push(`${name}: ${error.message}`);
-      note("failed", error.stack ?? String(error));
+      failures.push(`${name}: ${error.message.replace(/\s+/g, " ")}`);
+      const ours = (error.stack ?? String(error)).split("\n").filter((frame) => !/node_modules|node:/.test(frame));
+      note("failed", ours.join("\n"));
       return false;
     }
   };
