@@ -59,8 +59,8 @@ int err_wrap(struct err *err, int code, const char *fmt, ...)
     va_start(ap, fmt);
     size_t at = end_of(sizeof(outer.msg), vsnprintf(outer.msg, sizeof(outer.msg), fmt, ap));
     va_end(ap);
-    (void)snprintf(outer.msg + at, sizeof(outer.msg) - at, ": %.*s", (int)sizeof(err->msg) - 1,
-                   err->msg); /* cut is fine */
+    if (snprintf(outer.msg + at, sizeof(outer.msg) - at, ": %s", err->msg) < 0) /* cut is fine */
+        outer.msg[at] = '\0';
     outer.code = code;
     *err = outer;
     return code;

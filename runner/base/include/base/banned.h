@@ -11,6 +11,9 @@
 #include <string.h>
 #include <time.h>
 
+/* glibc and musl both define it as a macro, and poisoning a macro is a warning. */
+#undef alloca
+
 #pragma GCC poison strcpy strcat strncpy strncat stpcpy sprintf vsprintf gets strtok
 #pragma GCC poison atoi atol atoll atof scanf sscanf fscanf vsscanf
 #pragma GCC poison localtime gmtime ctime asctime tmpnam tempnam mktemp alloca system popen
