@@ -24,7 +24,9 @@
 #define FRAME_PAYLOAD_MAX (1U << 20)
 #define FRAME_STDIN_CREDIT 65536U   /* bytes of stdin in flight: sent and not yet STDIN_TAKEN */
 #define FRAME_OUTPUT_CHUNK 32768U   /* the most init puts in one STDOUT or STDERR frame */
-#define FRAME_KEEP_ID UINT32_MAX    /* SPEC uid/gid: stay who you are */
+#define FRAME_PATH_MAX 4096U        /* bytes of a FILE's or an ARTIFACT's path */
+#define FRAME_FAULT_TEXT_MAX 1024U  /* bytes of a FAULT's text */
+#define FRAME_KEEP_ID UINT32_MAX    /* SPEC uid and gid: stay who you are; both or neither */
 
 enum frame_type {
     /* worker -> init */
@@ -66,12 +68,14 @@ struct frame {
 enum { FRAME_INCOMPLETE = 1 };
 
 /* Looks for one frame at the start of in. 0: *ret is set and *ret_used says how many bytes it took;
- * FRAME_INCOMPLETE: more bytes are needed; -EBADMSG: not a frame that may go this way. Never looks
- * past the header before judging type, flags and length. */
+ * FRAME_INCOMPLETE: more bytes are needed; -EBADMSG: not a frame that may go this way. Type,
+ * flags and length (what its type may have: empty frames have 0 bytes, STDIN at most FRAME_STDIN_CREDIT,
+ * STDOUT and STDERR at most FRAME_OUTPUT_CHUNK) are judged from the header alone. */
 int frame_decode(struct span in, enum frame_direction direction, struct frame *ret,
                  size_t *ret_used, struct err *err);
 
-/* 0, -EMSGSIZE or -ENOMEM. */
+/* Encoders: 0; -EMSGSIZE (past FRAME_PAYLOAD_MAX or what out may hold); -ENOMEM; those of a struct
+ * also -EINVAL when a decoder would refuse it. On failure out is as it was. */
 int frame_encode(struct buf *out, enum frame_type type, const void *payload, size_t n);
 
 /* Only the header, for payloads that are written from where they are. */
@@ -80,7 +84,8 @@ void frame_header(enum frame_type type, uint32_t n, uint8_t ret[static FRAME_HEA
 const char *frame_type_name(enum frame_type type);
 
 /* What to run. Lists end with NULL; compile is NULL when the language has no compile stage. run[0] is
- * looked up in PATH of env when it has no slash. cwd exists and is absolute; files go below it. */
+ * looked up in PATH of env when it has no slash. cwd exists and is absolute; files go below it. No
+ * text has a NUL byte; the first entry of run and compile is not empty. */
 struct frame_spec {
     uint32_t uid; /* FRAME_KEEP_ID, or whom to become before running anything */
     uint32_t gid;
@@ -92,7 +97,8 @@ struct frame_spec {
     uint16_t columns;
 };
 int frame_spec_encode(struct buf *out, const struct frame_spec *spec);
-/* One allocation holds everything; frame_spec_done() frees it. -EBADMSG, -ENOMEM. */
+/* One allocation holds everything; frame_spec_done() frees it (only ever call it on a decoded spec).
+ * env is never NULL. -EBADMSG, -ENOMEM. */
 int frame_spec_decode(struct span payload, struct frame_spec *ret, struct err *err);
 void frame_spec_done(struct frame_spec *spec);
 
@@ -105,7 +111,7 @@ struct frame_file {
 int frame_file_encode(struct buf *out, enum frame_type type, const struct frame_file *file);
 int frame_file_decode(struct span payload, struct frame_file *ret, struct err *err);
 
-/* How a stage's main process ended. */
+/* How a stage's main process ended: code 0..255 with signal 0, or code -1 with signal 1..64. */
 struct frame_exit {
     int32_t code;   /* 0..255, or -1 when a signal ended it */
     int32_t signal; /* 0 when it exited */
@@ -128,7 +134,7 @@ int frame_usage_decode(struct span payload, struct frame_usage *ret, struct err 
 
 struct frame_fault {
     int32_t error;    /* a positive errno */
-    struct span text; /* what was attempted; borrowed */
+    struct span text; /* what was attempted; borrowed; the encoder cuts it at FRAME_FAULT_TEXT_MAX */
 };
 int frame_fault_encode(struct buf *out, const struct frame_fault *fault);
 int frame_fault_decode(struct span payload, struct frame_fault *ret, struct err *err);
