@@ -1,7 +1,7 @@
 /* contract/contract.h - the compiled-in JSON Schemas and the checks made with them.
  *
- * The schemas are the files contract/*.schema.json at the top of the tree, embedded at build time and
- * compiled once by contract_init(). Threads: read-only after contract_init(). */
+ * The schemas are the files contract/NAME.schema.json at the top of the tree, embedded at build
+ * time and compiled once by contract_init(). Threads: read-only after contract_init(). */
 #ifndef CONTRACT_CONTRACT_H
 #define CONTRACT_CONTRACT_H
 

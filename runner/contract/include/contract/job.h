@@ -1,7 +1,8 @@
 /* contract/job.h - the records of a job and their JSON shapes.
  *
- * Wire shapes are those of contract/*.schema.json at the top of the tree. Everything here is plain
- * data: no I/O, no locks. *_json functions return a new reference, or NULL when out of memory. */
+ * Wire shapes are those of contract/NAME.schema.json at the top of the tree. Everything here is
+ * plain data: no I/O, no locks. *_json functions return a new reference, or NULL when out of
+ * memory. */
 #ifndef CONTRACT_JOB_H
 #define CONTRACT_JOB_H
 
@@ -16,7 +17,7 @@
 #include "contract/limits.h"
 
 #define JOB_CHANNEL_PREFIX "private-run-"
-#define JOB_ID_SIZE (ID_UUID_LEN + 1)
+#define JOB_ID_SIZE        (ID_UUID_LEN + 1)
 
 enum job_state { JOB_QUEUED, JOB_STARTING, JOB_RUNNING, JOB_DONE, JOB_KILLED, JOB_ERROR };
 const char *job_state_name(enum job_state s);
@@ -39,8 +40,8 @@ enum job_outcome {
 const char *job_outcome_name(enum job_outcome o);
 
 struct job_file {
-    char *name;        /* relative, no NUL, no empty, "." or ".." segment */
-    char *content;     /* decoded bytes */
+    char *name;    /* relative, no NUL, no empty, "." or ".." segment */
+    char *content; /* decoded bytes */
     size_t content_len;
 };
 
@@ -68,7 +69,8 @@ DEFINE_CLEANUP(struct job_spec *, job_spec_free)
 /* Copies of NULL-terminated string lists; NULL when out of memory (and for NULL). */
 char **strings_dup(char *const *list);
 void strings_free(char **list);
-/* From a JSON array of strings. */
+/* From a JSON array of strings; NULL when out of memory, for anything else and when an item has a
+ * NUL. */
 char **strings_from_json(const json_t *array);
 
 /* {jobId, channel, language, version, state, updatedAtMs} */
@@ -81,11 +83,12 @@ struct job_status {
 };
 json_t *job_status_json(const struct job_status *s);
 
-/* The classic result event: exactly exitCode, signal, timedOut, idleTimedOut, truncated, durationMs. */
+/* The classic result event: exactly exitCode, signal, timedOut, idleTimedOut, truncated,
+ * durationMs. */
 #define JOB_NO_EXIT_CODE (-1)
 struct job_result {
-    int exit_code;          /* JOB_NO_EXIT_CODE: null */
-    const char *signal;     /* static name such as "SIGKILL"; NULL: null */
+    int exit_code;      /* JOB_NO_EXIT_CODE: null */
+    const char *signal; /* static name such as "SIGKILL"; NULL: null */
     bool timed_out;
     bool idle_timed_out;
     bool truncated;
@@ -106,9 +109,9 @@ struct job_report {
     int64_t stdout_bytes, stdout_kept_bytes, stderr_bytes, stderr_kept_bytes;
     bool truncated;
     bool output_lost;
-    int64_t queue_ms;  /* accepted -> claimed */
-    int64_t open_ms;   /* claimed -> READY */
-    int64_t gate_ms;   /* READY -> start */
+    int64_t queue_ms; /* accepted -> claimed */
+    int64_t open_ms;  /* claimed -> READY */
+    int64_t gate_ms;  /* READY -> start */
     int64_t compile_ms, run_ms;
     const char *limit_name; /* JSON name of the limit that ended the job, or NULL */
     int64_t limit_value;
@@ -121,11 +124,15 @@ void job_report_init(struct job_report *r); /* everything unknown */
 json_t *job_report_json(const struct job_report *r);
 
 /* Derives the classic result and final state from a report, by the one table of
- * docs/architecture.md ("Results"). */
+ * docs/architecture.md ("Results"): exit_code and signal of the report count only for the outcomes
+ * that show them; a killed job shows SIGKILL once it has started (gate_ms, compile_ms or run_ms is
+ * known). durationMs is the run stage, else the compile stage, else 0. job_report_json() applies
+ * the same table to exitCode and signal. */
 void job_result_from_report(const struct job_report *r, struct job_result *ret_result,
                             enum job_state *ret_state);
 
-/* "SIGKILL" for 9, "SIGRTMIN+n" and so on; NULL outside 1..64. */
+/* "SIGKILL" for 9; 34 is "SIGRTMIN", 35 "SIGRTMIN+1" ...; 32 and 33, which the C library keeps for
+ * itself, are "SIG32" and "SIG33"; NULL outside 1..64. */
 const char *signal_name(int number);
 
 /* One entry of a job's event log. */
@@ -151,11 +158,14 @@ struct event {
     struct span data; /* output: raw bytes; others: the payload's JSON text. Borrowed. */
 };
 
-#define EVENT_PAYLOAD_MAX 8192 /* serialised bytes of an output payload (Pusher's limit is 10 KB) */
-/* How many of the n bytes, at least 1, make a payload of at most EVENT_PAYLOAD_MAX serialised bytes
- * with this seq, not cutting a code point. */
+#define EVENT_PAYLOAD_MAX 8192 /* serialised bytes of an output payload (Pusher's limit is 10 KB)  \
+                                */
+/* How many of the n bytes (at least one code point, 0 only for n = 0) make a payload of at most
+ * EVENT_PAYLOAD_MAX serialised bytes with this seq, not cutting a code point. A code point that is
+ * incomplete at the end counts as U+FFFD: hold it back (utf8_incomplete_tail) if more may come. */
 size_t event_fit(const char *bytes, size_t n, uint64_t seq);
-/* Appends {"chunk":"...","seq":n} or the JSON text. 0, -EMSGSIZE, -ENOMEM. */
+/* Appends {"chunk":"...","seq":n} or the JSON text. 0, -EMSGSIZE, -ENOMEM; on failure nothing is
+ * appended. */
 int event_payload(struct buf *out, const struct event *e);
 
 #endif

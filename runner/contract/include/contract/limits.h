@@ -1,11 +1,12 @@
 /* contract/limits.h - the eight limits of a job.
  *
  * JSON names: wallTimeMs idleMs cpuMs memoryMb pids outputKb maxArtifacts maxArtifactBytes; each an
- * integer >= 1. A request overrides the manifest's defaults field by field; a value above the server's
- * maximum is refused, never clamped. */
+ * integer >= 1. A request overrides the manifest's defaults field by field; a value above the
+ * server's maximum is refused, never clamped. */
 #ifndef CONTRACT_LIMITS_H
 #define CONTRACT_LIMITS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -33,7 +34,7 @@ extern const struct limit_field limit_fields[LIMIT_COUNT];
 int64_t limit_get(const struct limits *l, const struct limit_field *f);
 void limit_put(struct limits *l, const struct limit_field *f, int64_t v);
 
-/* Overwrites the fields present in object (already validated by schema; NULL is fine). */
+/* Overwrites the fields present in object (already validated by schema; NULL is fine). 1.0 is 1. */
 void limits_override(struct limits *l, const json_t *object);
 
 /* New object with all eight keys; NULL when out of memory. */

@@ -2,13 +2,12 @@
  *
  * Keywords understood: type, properties, required, additionalProperties (false or schema), items,
  * minItems, maxItems, minLength, maxLength (UTF-16 units, as the published clients count), pattern
- * (POSIX extended), enum, const, minimum, maximum, anyOf, $ref to "#/$defs/name", and the annotations
- * $schema, $id, $defs, title, description, default, examples. Any other keyword is refused when the
- * schema is compiled, so that no rule is silently skipped.
+ * (POSIX extended), enum, const, minimum, maximum, anyOf, $ref to "#/$defs/name", and the
+ * annotations $schema, $id, $defs, title, description, default, examples. Any other keyword is
+ * refused when the schema is compiled, so that no rule is silently skipped.
  *
- * A number with a zero fraction (1.0) is an integer. Every violation is reported, with the dotted path
- * of the value ("files.0.name"; "" for the root).
- * Threads: a compiled schema is read-only. */
+ * A number with a zero fraction (1.0) is an integer. Every violation is reported, with the dotted
+ * path of the value ("files.0.name"; "" for the root). Threads: a compiled schema is read-only. */
 #ifndef JSON_SCHEMA_H
 #define JSON_SCHEMA_H
 
