@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <limits.h>
 
-#define EXIT_BYTES 40U
-#define USAGE_BYTES 24U
-#define FILE_FIXED_BYTES 12U
+#define EXIT_BYTES        40U
+#define USAGE_BYTES       24U
+#define FILE_FIXED_BYTES  12U
 #define FAULT_FIXED_BYTES 4U
-#define SIGNAL_MAX 64
+#define SIGNAL_MAX        64
 
 static const struct kind {
     const char *name; /* NULL: no such type */

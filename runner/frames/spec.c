@@ -143,7 +143,7 @@ static int check_field(const struct field *f, size_t nth, struct err *err)
 /* Checks everything and counts what the allocation must hold. */
 static int measure(struct span in, size_t counts[static TAG_END], size_t *ret_text, struct err *err)
 {
-    struct field f;
+    struct field f = {0};
     size_t text = 0;
     int r;
     while ((r = next_field(&in, &f, err)) == 0) {
@@ -184,7 +184,7 @@ static void fill(struct span in, char **slots, const size_t counts[static TAG_EN
     char **ends[TAG_END] = {[TAG_COMPILE] = compile, [TAG_RUN] = spec.run, [TAG_ENV] = spec.env};
     spec.compile = counts[TAG_COMPILE] > 0 ? compile : NULL;
 
-    struct field f;
+    struct field f = {0};
     while (next_field(&in, &f, NULL) == 0) {
         uint32_t number = f.value.len == 4 ? u32be(f.value.ptr) : 0;
         if (f.tag == TAG_UID) {
@@ -196,7 +196,7 @@ static void fill(struct span in, char **slots, const size_t counts[static TAG_EN
             spec.columns = (uint16_t)number;
         } else if (f.tag == TAG_CWD) {
             spec.cwd = copy_text(&text, f.value);
-        } else {
+        } else if (ends[f.tag]) {
             *ends[f.tag]++ = copy_text(&text, f.value);
         }
     }
@@ -217,7 +217,7 @@ int frame_spec_decode(struct span payload, struct frame_spec *ret, struct err *e
     char **slots = calloc(1, n_slots * sizeof(*slots) + text);
     if (!slots)
         return err_set(err, -ENOMEM, "spec");
-    struct frame_spec spec;
+    struct frame_spec spec = {0};
     fill(payload, slots, counts, &spec);
     if ((spec.uid == FRAME_KEEP_ID) != (spec.gid == FRAME_KEEP_ID)) {
         frame_spec_done(&spec);

@@ -190,8 +190,9 @@ static void bad_payloads_are_refused(void **state)
         int r = frame_spec_decode(payloads[i].payload, &got, &err);
         if (r != (payloads[i].want ? -EBADMSG : 0))
             fail_msg("%s: r=%d %s", payloads[i].name, r, err.msg);
-        if (r < 0 && (got.uid != 77 || !strstr(err.msg, payloads[i].want)))
-            fail_msg("%s: \"%s\" lacks \"%s\"", payloads[i].name, err.msg, payloads[i].want);
+        const char *want = payloads[i].want ? payloads[i].want : "";
+        if (r < 0 && (got.uid != 77 || !strstr(err.msg, want)))
+            fail_msg("%s: \"%s\" lacks \"%s\"", payloads[i].name, err.msg, want);
         if (r == 0)
             frame_spec_done(&got);
     }

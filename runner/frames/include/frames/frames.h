@@ -3,12 +3,12 @@
  * Frame      type u8 | flags u8 (0) | length u32 big-endian (<= FRAME_PAYLOAD_MAX) | payload
  * Numbers    big-endian. Text is bytes without a terminator.
  * Order      init speaks first: READY. The worker answers SPEC, then each FILE with its DATA, then
- *            START (when the gate opens). STDIN, STDIN_EOF, SIGNAL and KILL may come at any time after
- *            SPEC; what comes before its stage is held in order by init (at most FRAME_STDIN_CREDIT
+ *            START (when the gate opens). STDIN, STDIN_EOF, SIGNAL and KILL may come at any time
+ * after SPEC; what comes before its stage is held in order by init (at most FRAME_STDIN_CREDIT
  *            bytes of stdin, which the worker's credit guarantees).
- * Errors     a frame that is unknown, too long, out of order or malformed ends the sandbox: init sends
- *            FAULT and exits, the worker destroys the sandbox.
- * Threads    pure functions on the caller's memory.
+ * Errors     a frame that is unknown, too long, out of order or malformed ends the sandbox: init
+ * sends FAULT and exits, the worker destroys the sandbox. Threads    pure functions on the caller's
+ * memory.
  */
 #ifndef FRAMES_FRAMES_H
 #define FRAMES_FRAMES_H
@@ -19,14 +19,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define FRAME_VERSION 1U
-#define FRAME_HEADER_BYTES 6U
-#define FRAME_PAYLOAD_MAX (1U << 20)
-#define FRAME_STDIN_CREDIT 65536U   /* bytes of stdin in flight: sent and not yet STDIN_TAKEN */
-#define FRAME_OUTPUT_CHUNK 32768U   /* the most init puts in one STDOUT or STDERR frame */
-#define FRAME_PATH_MAX 4096U        /* bytes of a FILE's or an ARTIFACT's path */
-#define FRAME_FAULT_TEXT_MAX 1024U  /* bytes of a FAULT's text */
-#define FRAME_KEEP_ID UINT32_MAX    /* SPEC uid and gid: stay who you are; both or neither */
+#define FRAME_VERSION        1U
+#define FRAME_HEADER_BYTES   6U
+#define FRAME_PAYLOAD_MAX    (1U << 20)
+#define FRAME_STDIN_CREDIT   65536U     /* bytes of stdin in flight: sent and not yet STDIN_TAKEN */
+#define FRAME_OUTPUT_CHUNK   32768U     /* the most init puts in one STDOUT or STDERR frame */
+#define FRAME_PATH_MAX       4096U      /* bytes of a FILE's or an ARTIFACT's path */
+#define FRAME_FAULT_TEXT_MAX 1024U      /* bytes of a FAULT's text */
+#define FRAME_KEEP_ID        UINT32_MAX /* SPEC uid and gid: stay who you are; both or neither */
 
 enum frame_type {
     /* worker -> init */
@@ -49,11 +49,11 @@ enum frame_type {
     FRAME_STDIN_TAKEN, /* u32 bytes that left init for the program, or were thrown away because the
                           program closed its end or had ended */
     FRAME_USAGE,       /* struct frame_usage */
-    FRAME_COMPILED,    /* struct frame_exit of the compile stage; no run stage follows unless code 0 */
-    FRAME_EXITED,      /* struct frame_exit of the run stage; everything is dead, every byte was sent */
-    FRAME_ARTIFACT,    /* struct frame_file: exactly `size` bytes of DATA follow */
-    FRAME_COLLECTED,   /* u32 how many files were left out */
-    FRAME_FAULT,       /* struct frame_fault: init could not do what was asked; it exits after this */
+    FRAME_COMPILED, /* struct frame_exit of the compile stage; no run stage follows unless code 0 */
+    FRAME_EXITED, /* struct frame_exit of the run stage; everything is dead, every byte was sent */
+    FRAME_ARTIFACT,  /* struct frame_file: exactly `size` bytes of DATA follow */
+    FRAME_COLLECTED, /* u32 how many files were left out */
+    FRAME_FAULT,     /* struct frame_fault: init could not do what was asked; it exits after this */
 };
 
 enum frame_stage { FRAME_STAGE_COMPILE = 1, FRAME_STAGE_RUN = 2 };
@@ -69,8 +69,9 @@ enum { FRAME_INCOMPLETE = 1 };
 
 /* Looks for one frame at the start of in. 0: *ret is set and *ret_used says how many bytes it took;
  * FRAME_INCOMPLETE: more bytes are needed; -EBADMSG: not a frame that may go this way. Type,
- * flags and length (what its type may have: empty frames have 0 bytes, STDIN at most FRAME_STDIN_CREDIT,
- * STDOUT and STDERR at most FRAME_OUTPUT_CHUNK) are judged from the header alone. */
+ * flags and length (what its type may have: empty frames have 0 bytes, STDIN at most
+ * FRAME_STDIN_CREDIT, STDOUT and STDERR at most FRAME_OUTPUT_CHUNK) are judged from the header
+ * alone. */
 int frame_decode(struct span in, enum frame_direction direction, struct frame *ret,
                  size_t *ret_used, struct err *err);
 
@@ -83,9 +84,9 @@ void frame_header(enum frame_type type, uint32_t n, uint8_t ret[static FRAME_HEA
 
 const char *frame_type_name(enum frame_type type);
 
-/* What to run. Lists end with NULL; compile is NULL when the language has no compile stage. run[0] is
- * looked up in PATH of env when it has no slash. cwd exists and is absolute; files go below it. No
- * text has a NUL byte; the first entry of run and compile is not empty. */
+/* What to run. Lists end with NULL; compile is NULL when the language has no compile stage. run[0]
+ * is looked up in PATH of env when it has no slash. cwd exists and is absolute; files go below it.
+ * No text has a NUL byte; the first entry of run and compile is not empty. */
 struct frame_spec {
     uint32_t uid; /* FRAME_KEEP_ID, or whom to become before running anything */
     uint32_t gid;
@@ -97,12 +98,13 @@ struct frame_spec {
     uint16_t columns;
 };
 int frame_spec_encode(struct buf *out, const struct frame_spec *spec);
-/* One allocation holds everything; frame_spec_done() frees it (only ever call it on a decoded spec).
- * env is never NULL. -EBADMSG, -ENOMEM. */
+/* One allocation holds everything; frame_spec_done() frees it (only ever call it on a decoded
+ * spec). env is never NULL. -EBADMSG, -ENOMEM. */
 int frame_spec_decode(struct span payload, struct frame_spec *ret, struct err *err);
 void frame_spec_done(struct frame_spec *spec);
 
-/* path: relative, 1..4096 bytes, no NUL, no empty, "." or ".." segment. mode: permission bits only. */
+/* path: relative, 1..4096 bytes, no NUL, no empty, "." or ".." segment. mode: permission bits only.
+ */
 struct frame_file {
     uint32_t mode;
     uint64_t size;
@@ -113,9 +115,9 @@ int frame_file_decode(struct span payload, struct frame_file *ret, struct err *e
 
 /* How a stage's main process ended: code 0..255 with signal 0, or code -1 with signal 1..64. */
 struct frame_exit {
-    int32_t code;   /* 0..255, or -1 when a signal ended it */
-    int32_t signal; /* 0 when it exited */
-    uint64_t cpu_user_us;   /* of every reaped process of the stage */
+    int32_t code;         /* 0..255, or -1 when a signal ended it */
+    int32_t signal;       /* 0 when it exited */
+    uint64_t cpu_user_us; /* of every reaped process of the stage */
     uint64_t cpu_system_us;
     uint64_t max_rss_bytes; /* of the largest single process */
     uint64_t wall_us;
@@ -133,8 +135,9 @@ int frame_usage_encode(struct buf *out, const struct frame_usage *usage);
 int frame_usage_decode(struct span payload, struct frame_usage *ret, struct err *err);
 
 struct frame_fault {
-    int32_t error;    /* a positive errno */
-    struct span text; /* what was attempted; borrowed; the encoder cuts it at FRAME_FAULT_TEXT_MAX */
+    int32_t error; /* a positive errno */
+    struct span
+        text; /* what was attempted; borrowed; the encoder cuts it at FRAME_FAULT_TEXT_MAX */
 };
 int frame_fault_encode(struct buf *out, const struct frame_fault *fault);
 int frame_fault_decode(struct span payload, struct frame_fault *ret, struct err *err);
