@@ -25,7 +25,7 @@ function(runner_test library module)
   set(target test_${library}_${module})
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE project_flags PkgConfig::CMOCKA ${library} ${arg_LINKS})
-  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/tests/support)
   target_compile_definitions(
     ${target} PRIVATE PROJECT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" PROJECT_BINARY_DIR="${CMAKE_BINARY_DIR}"
                       ${arg_DEFINITIONS})

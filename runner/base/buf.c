@@ -158,8 +158,8 @@ int buf_appendf(struct buf *b, const char *fmt, ...)
 static size_t json_escape(uint32_t cp, const char *bytes, size_t n, char out[static 6])
 {
     static const char hex[] = "0123456789abcdef";
-    static const char short_escapes[32] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
-                                           ['\t'] = 't'};
+    static const char short_escapes[32] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
     if (cp == '"' || cp == '\\') {
         out[0] = '\\';
         out[1] = (char)cp;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -46,6 +47,14 @@ static int append_field(struct buf *line, const struct log_field *f)
     return r;
 }
 
+/* A pipe that is writable takes PIPE_BUF bytes at once (pipe(7)), so this decides for blocking
+ * descriptors too. */
+static int would_block(void)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&p, 1, 0) == 0;
+}
+
 void log_write(enum log_level level, const char *event, const struct log_field *fields, size_t n)
 {
     if ((int)level < atomic_load(&minimum))
@@ -58,11 +67,12 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     int r = buf_appendf(&line, "{\"time_ms\":%lld,\"level\":\"%s\",\"event\":\"%s\"",
                         (long long)now, level_names[level], event);
     if (lost > 0)
-        (void)append_field(&line, &LOG_INT("log_lines_dropped", lost)); /* cannot fail: still short */
+        (void)append_field(&line,
+                           &LOG_INT("log_lines_dropped", lost)); /* cannot fail: still short */
     for (size_t i = 0; r == 0 && i < n; i++)
         (void)append_field(&line, &fields[i]); /* what does not fit is left out */
     struct iovec parts[] = {{line.data, line.len}, {(char[]){'}', '\n'}, 2}};
-    if (r < 0 || writev(STDERR_FILENO, parts, 2) < 0)
+    if (r < 0 || would_block() || writev(STDERR_FILENO, parts, 2) < 0)
         atomic_fetch_add(&dropped, lost + 1);
     errno = saved;
 }

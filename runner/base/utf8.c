@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 
-/* The allowed range of the second byte and the length, for each lead byte (Unicode 15, table 3-7). */
+/* The allowed range of the second byte and the length, for each lead byte (Unicode 15, table 3-7).
+ */
 static int lead(uint8_t b, uint8_t *lo, uint8_t *hi)
 {
     *lo = 0x80;

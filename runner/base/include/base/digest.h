@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #define DIGEST_SHA256_BYTES 32
-#define DIGEST_SHA256_HEX 64
-#define DIGEST_SHA1_BYTES 20
+#define DIGEST_SHA256_HEX   64
+#define DIGEST_SHA1_BYTES   20
 
 /* 0 or -ENOMEM. */
 int digest_sha256(const void *bytes, size_t n, uint8_t ret[static DIGEST_SHA256_BYTES]);

@@ -23,9 +23,13 @@ struct log_field {
     int64_t number;
 };
 
-#define LOG_STR(k, v) ((struct log_field){(k), (v) ? (v) : "", 0})
+static inline struct log_field log_str(const char *key, const char *value)
+{
+    return (struct log_field){key, value ? value : "", 0};
+}
+#define LOG_STR(k, v) log_str((k), (v))
 #define LOG_INT(k, v) ((struct log_field){(k), NULL, (int64_t)(v)})
-#define LOG_ERR(e) ((struct log_field){"error", (e)->msg, 0})
+#define LOG_ERR(e)    ((struct log_field){"error", (e)->msg, 0})
 
 void log_set_level(enum log_level level);
 /* debug, info, warn, error or off; -EINVAL otherwise. */
@@ -39,8 +43,8 @@ void log_write(enum log_level level, const char *event, const struct log_field *
         log_write((level), (event), fields_ + 1, sizeof(fields_) / sizeof(fields_[0]) - 1);        \
     } while (0)
 #define log_debug(event, ...) LOG_AT(LOG_LEVEL_DEBUG, event, ##__VA_ARGS__)
-#define log_info(event, ...) LOG_AT(LOG_LEVEL_INFO, event, ##__VA_ARGS__)
-#define log_warn(event, ...) LOG_AT(LOG_LEVEL_WARN, event, ##__VA_ARGS__)
+#define log_info(event, ...)  LOG_AT(LOG_LEVEL_INFO, event, ##__VA_ARGS__)
+#define log_warn(event, ...)  LOG_AT(LOG_LEVEL_WARN, event, ##__VA_ARGS__)
 #define log_error(event, ...) LOG_AT(LOG_LEVEL_ERROR, event, ##__VA_ARGS__)
 
 #endif
