@@ -17,15 +17,15 @@
  * and a multiple of all others, so a size that is rounded down to it stays what it is. */
 #define TMPFS_UNIT UINT64_C(65536)
 /* The inode and the name of a tmpfs file cost about 1 KiB of the sandbox's memory beside its pages.
- * With one inode for each 8 KiB a tmpfs full of empty files costs an eighth of its size, so that all
- * three of them, full of files, still leave the program a good third of its memory. */
+ * With one inode for each 8 KiB a tmpfs full of empty files costs an eighth of its size: all three
+ * of them, full of files, still leave the program a good third of its memory. */
 #define TMPFS_BYTES_PER_INODE 8192
 #define TMPFS_INODES_MIN      256 /* also: 0 would mean no bound at all */
 #define TMPFS_INODES_MAX      (UINT64_C(1) << 20)
 #define SHM_MAX               (64 * MIB) /* the daemon's default size of /dev/shm */
 
-/* HOME is /tmp and not the workspace: caches and dot files that programs leave at home are no results
- * of theirs, and everything new in the workspace may be collected as an artifact. */
+/* HOME is /tmp and not the workspace: caches and dot files that programs leave at home are no
+ * results of theirs, and everything new in the workspace may be collected as an artifact. */
 const char *const policy_base_env[] = {
     "HOME=/tmp", "LANG=C.UTF-8",
     "TZ=UTC",    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -38,8 +38,8 @@ struct policy {
     /* /workspace, /tmp, /dev/shm: together at most half of the memory, so that filling them is
      * ENOSPC and never the end of the sandbox */
     struct policy_tmpfs tmpfs[3];
-    /* NULL-terminated, static. Files and folders; a kernel may lack some, which are skipped. Read-only
-     * first, then masked: a masked path may be below a read-only one. */
+    /* NULL-terminated, static. Files and folders; a kernel may lack some, which are skipped.
+     * Read-only first, then masked: a masked path may be below a read-only one. */
     const char *const *masked_paths;
     const char *const *readonly_paths; /* NULL-terminated, static */
     const char *seccomp_json; /* borrowed from the settings; NULL: none (refused by serve) */
