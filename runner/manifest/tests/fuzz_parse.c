@@ -1,4 +1,4 @@
-/* manifest_parse() never crashes, gives a reason for what it refuses, and what it takes is whole. */
+/* manifest_parse() never crashes, says why it refuses, and what it takes is whole. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

@@ -32,10 +32,11 @@ struct languages {
 };
 
 /* Folders without a manifest, files and hidden entries are skipped; the first bad manifest is an
- * error that names file, path and reason. Refused too: two manifests with the same language and version
- * (-EEXIST), a name or alias that two different languages would answer to (-EEXIST; versions of one
- * language may share theirs), a symbolic link as folder or manifest (-ELOOP), a manifest that is no
- * regular file (-EINVAL) or too large (-EFBIG), no manifest at all (-ENOENT). */
+ * error that names file, path and reason. Refused too: two manifests with the same language and
+ * version (-EEXIST), a name or alias that two different languages would answer to (-EEXIST;
+ * versions of one language may share theirs), a symbolic link as folder or manifest (-ELOOP), a
+ * manifest that is no regular file (-EINVAL) or too large (-EFBIG), more than 1000 folders
+ * (-E2BIG), no manifest at all (-ENOENT). */
 int languages_load(const char *dir, struct languages **ret, struct err *err);
 void languages_free(struct languages *l); /* NULL is fine */
 DEFINE_CLEANUP(struct languages *, languages_free)
