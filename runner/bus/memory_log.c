@@ -220,6 +220,10 @@ static int copy_events(const struct event_log *log, uint64_t after, size_t max_b
                        struct event_batch *ret)
 {
     const struct cursor start = cursor_after(log, after);
+    if (!start.block) {
+        ret->end = log->complete;
+        return 0;
+    }
     size_t n = 0;
     size_t bytes = 0;
     size_t cost = 0;
@@ -232,24 +236,19 @@ static int copy_events(const struct event_log *log, uint64_t after, size_t max_b
     }
 
     buf_init(&ret->bytes, bytes);
-    char *to = bytes > 0 ? buf_reserve(&ret->bytes, bytes) : NULL;
-    ret->items = n > 0 ? calloc(n, sizeof(*ret->items)) : NULL;
-    if ((bytes > 0 && !to) || (n > 0 && !ret->items))
+    char *to = buf_reserve(&ret->bytes, bytes);
+    ret->items = calloc(n, sizeof(*ret->items));
+    if (!to || !ret->items)
         return -ENOMEM;
     struct cursor c = start;
     for (; ret->len < n && cursor_next(&c, &e); ret->len++) {
-        if (e.data.len > 0) {
-            memcpy(to, e.data.ptr, e.data.len);
-            e.data.ptr = to;
-            to += e.data.len;
-        } else {
-            e.data.ptr = ""; /* not into the log */
-        }
+        memcpy(to, e.data.ptr, e.data.len);
+        e.data.ptr = to;
+        to += e.data.len;
         ret->items[ret->len] = e;
     }
-    if (bytes > 0)
-        buf_commit(&ret->bytes, bytes);
-    ret->end = log->complete && (n == 0 || ret->items[n - 1].id == log->last_id);
+    buf_commit(&ret->bytes, bytes);
+    ret->end = log->complete && ret->items[n - 1].id == log->last_id;
     return 0;
 }
 

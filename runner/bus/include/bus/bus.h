@@ -164,7 +164,7 @@ struct job_end {
     enum job_state state;
     struct job_result result;
     struct job_report report;
-    struct span output_json; /* RunResult text; ptr NULL: not collected */
+    struct span output_json;      /* RunResult text; ptr NULL: not collected */
     const struct span *artifacts; /* JSON text of each `artifact` event; clients want them last */
     size_t artifacts_len;
 };
