@@ -330,7 +330,7 @@ int config_load(getenv_fn_t getenv_fn, const char *exe_dir, struct config **ret,
     }
     int r = finish(c, getenv_fn, exe_dir, err);
     if (r < 0)
-        return r;
+        return r; /* NOLINT(clang-analyzer-unix.Malloc): it knows nothing of cleanup variables */
     *ret = ptr_take(&c);
     return 0;
 }

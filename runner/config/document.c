@@ -23,14 +23,13 @@ static int check(const char *path, const struct buf *page)
 
 static int write_page(const char *path, const struct buf *page)
 {
+    struct err err = {0};
     FILE *f = fopen(path, "we");
-    if (!f || fwrite(page->data, 1, page->len, f) != page->len) {
-        (void)fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        if (f)
-            (void)fclose(f); /* failed already */
-        return 1;
-    }
-    return fclose(f) == 0 ? 0 : 1;
+    if (f && fwrite(page->data, 1, page->len, f) == page->len && fclose(f) == 0)
+        return 0; /* otherwise the program ends, and f with it */
+    (void)err_set(&err, -errno, "write %s", path);
+    (void)fprintf(stderr, "%s\n", err.msg);
+    return 1;
 }
 
 int main(int argc, char **argv)

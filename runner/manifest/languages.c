@@ -9,11 +9,10 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
-#define MANIFEST_FILE "manifest.json"
-#define MANIFEST_BYTES_MAX                                                                         \
-    (256 * 1024) /* so that its commands and env fit a frame with room to spare */
-#define LANGUAGES_MAX  1000
-#define PATH_BYTES_MAX 8192
+#define MANIFEST_FILE      "manifest.json"
+#define MANIFEST_BYTES_MAX 262144 /* its commands and env fit a frame then, with room to spare */
+#define LANGUAGES_MAX      1000
+#define PATH_BYTES_MAX     8192
 
 /* Folder names, sorted, and beside them what was loaded from each; only while loading. */
 struct loading {
@@ -165,6 +164,7 @@ static int check_against_earlier(const struct loading *l, const struct language 
 {
     for (size_t i = 0; i < l->languages->len; i++) {
         const struct language *other = &l->languages->items[i];
+        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): items below len are filled */
         if (strcmp(it->name, other->name) == 0 && strcmp(it->version, other->version) == 0)
             return err_say(err, -EEXIST, "%s: %s %s is the language of %s/%s already", where,
                            it->name, it->version, l->dir, l->origins[i]);

@@ -69,20 +69,23 @@ static int copy_command(const json_t *manifest, const char *key, char ***ret, st
     const json_t *list = json_object_get(manifest, key);
     if (json_is_null(list))
         return 0;
-    int r = copy_list(list, key, ret, err);
-    if (r == 0 && !(*ret)[0][0])
+    const char *program = json_string_value(json_array_get(list, 0));
+    if (!program || !*program)
         return err_say(err, -EINVAL, "%s.0: the program has no name", key);
-    return r;
+    return copy_list(list, key, ret, err);
 }
 
 static int copy_aliases(const json_t *manifest, char ***ret, struct err *err)
 {
     const json_t *list = json_object_get(manifest, "aliases");
-    int r = copy_list(list, "aliases", ret, err);
-    for (size_t i = 0; r == 0 && (*ret)[i]; i++)
-        if (strlen((*ret)[i]) > ALIAS_MAX)
+    size_t i = 0;
+    const json_t *item = NULL;
+    json_array_foreach(list, i, item)
+    {
+        if (json_string_length(item) > ALIAS_MAX)
             return err_say(err, -EINVAL, "aliases.%zu: is longer than %d bytes", i, ALIAS_MAX);
-    return r;
+    }
+    return copy_list(list, "aliases", ret, err);
 }
 
 static int is_env_name(const char *name)
@@ -124,10 +127,10 @@ static int copy_env(const json_t *manifest, char ***ret, struct err *err)
     json_t *value = NULL;
     json_object_foreach(object, name, value)
     {
-        int r = env_item(name, value, list, err);
+        int r = env_item(name, value, list++, err);
         if (r < 0)
             return r;
-        bytes += strlen(*list++) + 1;
+        bytes += strlen(name) + strlen("=") + json_string_length(value) + 1;
     }
     if (bytes > ENV_BYTES_MAX)
         return err_say(err, -EINVAL, "env: is %zu bytes; the maximum is %d", bytes, ENV_BYTES_MAX);

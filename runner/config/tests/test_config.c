@@ -100,6 +100,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static int teardown_tree(void **state)
 {
     (void)state;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the test has one thread */
     return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -32,15 +32,13 @@ static int teardown_contract(void **state)
     return 0;
 }
 
-static int setup(void **state)
+static int tree_init(struct tree *t)
 {
-    static struct tree t;
-    (void)snprintf(t.dir, sizeof(t.dir), "/tmp/languages-test-XXXXXX");
-    if (!mkdtemp(t.dir))
+    (void)snprintf(t->dir, sizeof(t->dir), "/tmp/languages-test-XXXXXX");
+    if (!mkdtemp(t->dir))
         return -1;
-    t.fd = open(t.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *state = &t;
-    return t.fd < 0 ? -1 : 0;
+    t->fd = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return t->fd < 0 ? -1 : 0;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -51,11 +49,23 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
+static int tree_done(struct tree *t)
+{
+    (void)close(t->fd);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the test has one thread */
+    return nftw(t->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static int setup(void **state)
+{
+    static struct tree t;
+    *state = &t;
+    return tree_init(&t);
+}
+
 static int teardown(void **state)
 {
-    struct tree *t = *state;
-    (void)close(t->fd);
-    return nftw(t->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return tree_done(*state);
 }
 
 static void put(const struct tree *t, const char *path, const char *text, size_t len)
@@ -167,20 +177,19 @@ static void duplicates(void **state)
          TEST_MANIFEST("one", "1.09", "[]", ""), NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        void *inner = NULL;
-        assert_int_equal(setup(&inner), 0);
-        const struct tree *t = inner;
-        add(t, "a", cases[i].a);
-        add(t, "b", cases[i].b);
+        struct tree t;
+        assert_int_equal(tree_init(&t), 0);
+        add(&t, "a", cases[i].a);
+        add(&t, "b", cases[i].b);
         cleanup_languages struct languages *l = NULL;
         struct err err = {0};
-        int r = languages_load(t->dir, &l, &err);
+        int r = languages_load(t.dir, &l, &err);
         if (r != (cases[i].word ? -EEXIST : 0))
             fail_msg("%s: r=%d %s", cases[i].name, r, err.msg);
         if (cases[i].word && (!strstr(err.msg, cases[i].word) || !strstr(err.msg, "/a ") ||
                               !strstr(err.msg, "/b/manifest.json")))
             fail_msg("%s: %s", cases[i].name, err.msg);
-        assert_int_equal(teardown(&inner), 0);
+        assert_int_equal(tree_done(&t), 0);
     }
 }
 
