@@ -1,5 +1,6 @@
 #include "policy/policy.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 
@@ -13,8 +14,9 @@
 #define NOFILE_MAX      1024      /* more breaks programs that still call select(2) */
 #define UID_MAX         INT32_MAX /* the daemon refuses ids beyond it */
 
-/* The kernel rounds a tmpfs up to whole pages. 64 KiB is the largest page of the machines we run on
- * and a multiple of all others, so a size that is rounded down to it stays what it is. */
+/* The kernel rounds a tmpfs up to whole pages. 64 KiB is the largest page of the machines we run
+ * on and a multiple of all others, so a size in these units stays what it is. Limits come in MiB and
+ * the shares below are whole sixteenths of them: always whole units. */
 #define TMPFS_UNIT UINT64_C(65536)
 /* The inode and the name of a tmpfs file cost about 1 KiB of the sandbox's memory beside its pages.
  * With one inode for each 8 KiB a tmpfs full of empty files costs an eighth of its size: all three
@@ -80,11 +82,11 @@ static uint64_t between(uint64_t v, uint64_t min, uint64_t max)
 
 static struct policy_tmpfs tmpfs(const char *path, uint64_t size_bytes, uint32_t mode)
 {
-    uint64_t size = size_bytes - size_bytes % TMPFS_UNIT;
+    assert(size_bytes > 0 && size_bytes % TMPFS_UNIT == 0);
     return (struct policy_tmpfs){
         .path = path,
-        .size_bytes = size,
-        .inodes = between(size / TMPFS_BYTES_PER_INODE, TMPFS_INODES_MIN, TMPFS_INODES_MAX),
+        .size_bytes = size_bytes,
+        .inodes = between(size_bytes / TMPFS_BYTES_PER_INODE, TMPFS_INODES_MIN, TMPFS_INODES_MAX),
         .mode = mode,
     };
 }
@@ -93,7 +95,7 @@ static struct policy_tmpfs tmpfs(const char *path, uint64_t size_bytes, uint32_t
 static void split_memory(struct policy *p)
 {
     uint64_t half = p->memory_bytes / 2;
-    uint64_t shm = between(half / 8, TMPFS_UNIT, SHM_MAX);
+    uint64_t shm = half / 8 < SHM_MAX ? half / 8 : SHM_MAX;
     uint64_t tmp = half / 4;
 
     /* 0755: the one user in there owns it, so nobody is kept out by less, and an init with another

@@ -117,8 +117,7 @@ static void tmpfs_fit_in_half(void **state)
             if (t->inodes < 256 || t->inodes > UINT64_C(1) << 20)
                 fail_msg("%s of %" PRId64 " MiB: %" PRIu64 " inodes", t->path, sizes[i], t->inodes);
         }
-        assert_true(sum <= p.memory_bytes / 2);
-        assert_true(sum + 3 * UINT64_C(65536) > p.memory_bytes / 2); /* and nothing is wasted */
+        assert_true(sum == p.memory_bytes / 2);
         assert_true(p.tmpfs[0].size_bytes > p.tmpfs[1].size_bytes);
         assert_true(p.tmpfs[2].size_bytes <= 64 * MIB);
     }
