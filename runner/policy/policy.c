@@ -15,8 +15,8 @@
 #define UID_MAX         INT32_MAX /* the daemon refuses ids beyond it */
 
 /* The kernel rounds a tmpfs up to whole pages. 64 KiB is the largest page of the machines we run
- * on and a multiple of all others, so a size in these units stays what it is. Limits come in MiB and
- * the shares below are whole sixteenths of them: always whole units. */
+ * on and a multiple of all others, so a size in these units stays what it is. Limits come in MiB
+ * and the shares below are whole sixteenths of them: always whole units. */
 #define TMPFS_UNIT UINT64_C(65536)
 /* The inode and the name of a tmpfs file cost about 1 KiB of the sandbox's memory beside its pages.
  * With one inode for each 8 KiB a tmpfs full of empty files costs an eighth of its size: all three
