@@ -1,7 +1,5 @@
 #include "contract/job.h"
 
-#include <assert.h>
-
 #include "json/json.h"
 
 const char *job_state_name(enum job_state s)
@@ -111,36 +109,28 @@ json_t *job_result_json(const struct job_result *r)
     return o;
 }
 
-/* The report's numbers that may be unknown, with their keys. */
-#define AT(field) offsetof(struct job_report, field)
-static const struct {
-    const char *key;
-    size_t offset;
-} numbers[] = {
-    {"wallMs", AT(wall_ms)},
-    {"cpuUserMs", AT(cpu_user_ms)},
-    {"cpuSystemMs", AT(cpu_system_ms)},
-    {"memoryPeakBytes", AT(memory_peak_bytes)},
-    {"memoryFileBytes", AT(memory_file_bytes)},
-    {"pidsPeak", AT(pids_peak)},
-    {"stdoutBytes", AT(stdout_bytes)},
-    {"stdoutKeptBytes", AT(stdout_kept_bytes)},
-    {"stderrBytes", AT(stderr_bytes)},
-    {"stderrKeptBytes", AT(stderr_kept_bytes)},
-    {"queueMs", AT(queue_ms)},
-    {"openMs", AT(open_ms)},
-    {"gateMs", AT(gate_ms)},
-    {"compileMs", AT(compile_ms)},
-    {"runMs", AT(run_ms)},
-    {"artifactsOmitted", AT(artifacts_omitted)},
-};
-
 void job_report_init(struct job_report *r)
 {
-    *r = (struct job_report){.exit_code = JOB_NO_EXIT_CODE, .limit_value = JOB_UNKNOWN};
-    const int64_t unknown = JOB_UNKNOWN;
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        memcpy((char *)r + numbers[i].offset, &unknown, sizeof(unknown));
+    *r = (struct job_report){
+        .exit_code = JOB_NO_EXIT_CODE,
+        .wall_ms = JOB_UNKNOWN,
+        .cpu_user_ms = JOB_UNKNOWN,
+        .cpu_system_ms = JOB_UNKNOWN,
+        .memory_peak_bytes = JOB_UNKNOWN,
+        .memory_file_bytes = JOB_UNKNOWN,
+        .pids_peak = JOB_UNKNOWN,
+        .stdout_bytes = JOB_UNKNOWN,
+        .stdout_kept_bytes = JOB_UNKNOWN,
+        .stderr_bytes = JOB_UNKNOWN,
+        .stderr_kept_bytes = JOB_UNKNOWN,
+        .queue_ms = JOB_UNKNOWN,
+        .open_ms = JOB_UNKNOWN,
+        .gate_ms = JOB_UNKNOWN,
+        .compile_ms = JOB_UNKNOWN,
+        .run_ms = JOB_UNKNOWN,
+        .limit_value = JOB_UNKNOWN,
+        .artifacts_omitted = JOB_UNKNOWN,
+    };
 }
 
 static json_t *limit_or_null(const struct job_report *r)
@@ -164,16 +154,27 @@ json_t *job_report_json(const struct job_report *r)
     put(&o, "reason", text_or_null(r->reason));
     put(&o, "exitCode", exit_code_json(result.exit_code));
     put(&o, "signal", text_or_null(result.signal));
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        int64_t v;
-        memcpy(&v, (const char *)r + numbers[i].offset, sizeof(v));
-        put(&o, numbers[i].key, number_or_null(v));
-    }
+    put(&o, "wallMs", number_or_null(r->wall_ms));
+    put(&o, "cpuUserMs", number_or_null(r->cpu_user_ms));
+    put(&o, "cpuSystemMs", number_or_null(r->cpu_system_ms));
+    put(&o, "memoryPeakBytes", number_or_null(r->memory_peak_bytes));
+    put(&o, "memoryFileBytes", number_or_null(r->memory_file_bytes));
+    put(&o, "pidsPeak", number_or_null(r->pids_peak));
+    put(&o, "stdoutBytes", number_or_null(r->stdout_bytes));
+    put(&o, "stdoutKeptBytes", number_or_null(r->stdout_kept_bytes));
+    put(&o, "stderrBytes", number_or_null(r->stderr_bytes));
+    put(&o, "stderrKeptBytes", number_or_null(r->stderr_kept_bytes));
     put(&o, "truncated", json_boolean(r->truncated));
     put(&o, "outputLost", json_boolean(r->output_lost));
+    put(&o, "queueMs", number_or_null(r->queue_ms));
+    put(&o, "openMs", number_or_null(r->open_ms));
+    put(&o, "gateMs", number_or_null(r->gate_ms));
+    put(&o, "compileMs", number_or_null(r->compile_ms));
+    put(&o, "runMs", number_or_null(r->run_ms));
     put(&o, "limit", limit_or_null(r));
     put(&o, "backend", text_or_null(r->backend));
     put(&o, "runtime", text_or_null(r->runtime));
     put(&o, "worker", text_or_null(r->worker));
+    put(&o, "artifactsOmitted", number_or_null(r->artifacts_omitted));
     return o;
 }

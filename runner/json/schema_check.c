@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

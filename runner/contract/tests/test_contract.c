@@ -1,11 +1,7 @@
 /* The compiled-in schemas: that they compile, what they refuse and with which words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
 
 #include "base/fd.h"
 #include "contract/contract.h"
