@@ -224,14 +224,16 @@ void memory_evict_locked(struct memory *m)
 static void memory_housekeep(struct bus *b)
 {
     cleanup_unlock struct memory *m = memory_lock(b);
-    while (!link_is_empty(&m->with_data)) {
-        struct record *r = link_owner(m->with_data.next, struct record, data_link);
+    for (struct link *l = m->with_data.next, *next; l != &m->with_data; l = next) {
+        next = l->next;
+        struct record *r = link_owner(l, struct record, data_link);
         if (!is_over(m, r, m->o.result_ttl_ms))
             break;
         drop_data(m, r);
     }
-    while (!link_is_empty(&m->finished)) {
-        struct record *r = link_owner(m->finished.next, struct record, place_link);
+    for (struct link *l = m->finished.next, *next; l != &m->finished; l = next) {
+        next = l->next;
+        struct record *r = link_owner(l, struct record, place_link);
         if (!r->data_gone || !is_over(m, r, m->o.job_ttl_ms))
             break;
         drop_record(m, r);

@@ -154,7 +154,8 @@ static inline void memory_unlock_slot(struct memory **m)
 {
     (void)pthread_mutex_unlock(&(*m)->lock); /* fails only for a mutex that is not ours */
 }
-#define cleanup_unlock CLEANUP(memory_unlock_slot)
+/* unused: some callers need the lock only. */
+#define cleanup_unlock CLEANUP(memory_unlock_slot) __attribute__((unused))
 
 struct record *record_new(void); /* NULL: out of memory */
 void record_free(struct record *r);

@@ -235,6 +235,7 @@ static int copy_events(const struct event_log *log, uint64_t after, size_t max_b
         bytes += e.data.len;
     }
 
+    assert(n > 0);
     buf_init(&ret->bytes, bytes);
     char *to = buf_reserve(&ret->bytes, bytes);
     ret->items = calloc(n, sizeof(*ret->items));

@@ -95,8 +95,10 @@ static void watch_free(struct watch *watch)
 static void remove_all(struct watcher *w)
 {
     cleanup_unlock struct memory *m = memory_lock(&w->memory->bus);
-    while (!link_is_empty(&w->watches))
-        watch_free(link_owner(w->watches.next, struct watch, watcher_link));
+    for (struct link *l = w->watches.next, *next; l != &w->watches; l = next) {
+        next = l->next;
+        watch_free(link_owner(l, struct watch, watcher_link));
+    }
 }
 
 void memory_watcher_free(struct bus_watcher *base)
