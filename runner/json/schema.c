@@ -120,7 +120,7 @@ static int on_properties(struct compiler *c, struct schema_node *n, json_t *v)
     json_t *doc;
     json_object_foreach(v, name, doc)
     {
-        struct schema_node *child;
+        struct schema_node *child = NULL;
         int r = compile_child(c, name, doc, &child);
         if (r < 0)
             return r;

@@ -141,7 +141,9 @@ static void test_random(void **state)
         size_t n = next_random(&seed) % sizeof(bytes);
         for (size_t i = 0; i < n; i++) {
             uint32_t v = next_random(&seed);
-            bytes[i] = mix_len > 0 && v % 16 ? mix[(v >> 8) % mix_len] : (char)(v >> 8);
+            bytes[i] = (char)(v >> 8 & 0xff);
+            if (mix_len > 0 && v % 16 != 0)
+                bytes[i] = mix[(v >> 8) % mix_len];
         }
         json_auto_t *whole = json_string_lossy(bytes, n);
         cleanup_buf struct buf joined;

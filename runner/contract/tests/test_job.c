@@ -87,27 +87,27 @@ static void test_names(void **state)
 {
     (void)state;
     static const struct {
-        enum job_state state;
         const char *name;
+        enum job_state state;
         bool is_final;
     } states[] = {
-        {JOB_QUEUED, "queued", false},   {JOB_STARTING, "starting", false},
-        {JOB_RUNNING, "running", false}, {JOB_DONE, "done", true},
-        {JOB_KILLED, "killed", true},    {JOB_ERROR, "error", true},
+        {"queued", JOB_QUEUED, false},   {"starting", JOB_STARTING, false},
+        {"running", JOB_RUNNING, false}, {"done", JOB_DONE, true},
+        {"killed", JOB_KILLED, true},    {"error", JOB_ERROR, true},
     };
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         assert_string_equal(job_state_name(states[i].state), states[i].name);
         assert_int_equal(job_state_is_final(states[i].state), states[i].is_final);
     }
     static const struct {
-        enum event_type type;
         const char *name;
+        enum event_type type;
         bool is_output;
     } events[] = {
-        {EVENT_STAGE, "stage", false},       {EVENT_STDOUT, "stdout", true},
-        {EVENT_STDERR, "stderr", true},      {EVENT_COMPILE_OUTPUT, "compile_output", true},
-        {EVENT_REPORT, "report", false},     {EVENT_RESULT, "result", false},
-        {EVENT_ARTIFACT, "artifact", false},
+        {"stage", EVENT_STAGE, false},       {"stdout", EVENT_STDOUT, true},
+        {"stderr", EVENT_STDERR, true},      {"compile_output", EVENT_COMPILE_OUTPUT, true},
+        {"report", EVENT_REPORT, false},     {"result", EVENT_RESULT, false},
+        {"artifact", EVENT_ARTIFACT, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
         assert_string_equal(event_type_name(events[i].type), events[i].name);
@@ -391,7 +391,7 @@ static void test_spec_free(void **state)
     job_spec_free(NULL);
     job_spec_free(calloc(1, sizeof(struct job_spec)));
 
-    cleanup_job_spec struct job_spec *spec = calloc(1, sizeof(*spec));
+    struct job_spec *spec = calloc(1, sizeof(*spec));
     assert_non_null(spec);
     char arg[] = "a";
     char *list[] = {arg, arg, NULL};
@@ -407,6 +407,7 @@ static void test_spec_free(void **state)
     spec->files_len = 2;
     spec->files[0].name = strdup("main.c");
     spec->files[0].content = strdup("x");
+    job_spec_free(spec);
 }
 
 static int setup(void **state)

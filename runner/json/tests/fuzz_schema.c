@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data;
     const char *line_end = size > 0 ? memchr(text, '\n', size) : NULL;
     size_t schema_len = line_end ? (size_t)(line_end - text) : size;
-    cleanup_free char *schema_text = strndup(text ? text : "", schema_len);
+    char *schema_text = strndup(text ? text : "", schema_len);
     assert(schema_text);
 
     json_auto_t *value = NULL;
@@ -53,5 +53,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         r = schema_check(s, value, &details);
         check_details(r, details);
     }
+    free(schema_text);
     return 0;
 }

@@ -96,7 +96,7 @@ static void test_depth(void **state)
     } depths[] = {{2047, 0}, {2049, -EINVAL}, {1000000, -EINVAL}};
     for (size_t i = 0; i < ARRAY_LEN(depths); i++) {
         size_t n = depths[i].depth;
-        cleanup_free char *text = malloc(2 * n);
+        char *text = malloc(2 * n);
         assert_non_null(text);
         memset(text, '[', n);
         memset(text + n, ']', n);
@@ -110,6 +110,7 @@ static void test_depth(void **state)
             assert_memory_equal(out.data, text, 2 * n);
         }
         json_decref(value);
+        free(text);
     }
 }
 

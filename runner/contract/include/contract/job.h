@@ -158,8 +158,7 @@ struct event {
     struct span data; /* output: raw bytes; others: the payload's JSON text. Borrowed. */
 };
 
-#define EVENT_PAYLOAD_MAX 8192 /* serialised bytes of an output payload (Pusher's limit is 10 KB)  \
-                                */
+#define EVENT_PAYLOAD_MAX 8192 /* serialised bytes of an output payload; Pusher stops at 10 KB */
 /* How many of the n bytes (at least one code point, 0 only for n = 0) make a payload of at most
  * EVENT_PAYLOAD_MAX serialised bytes with this seq, not cutting a code point. A code point that is
  * incomplete at the end counts as U+FFFD: hold it back (utf8_incomplete_tail) if more may come. */
