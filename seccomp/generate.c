@@ -1,16 +1,20 @@
 /* seccomp/generate.c - makes profile.json and the tables of README.md from calls.json.
  *
  *   generate FOLDER            write FOLDER/profile.json and the table in FOLDER/README.md
- *   generate --check FOLDER    write nothing; fail if either differs from what would be written, or
- *                              if this libseccomp knows a call that no group of calls.json names
+ *   generate --check FOLDER    write nothing; fail if either differs from what would be written
+ *
+ * Both fail if libseccomp names a call that no group has, as long as its number is one that existed
+ * when the list was last completed ("newest_number"). Calls of later kernels are only reported: what
+ * passes must not depend on how new the libseccomp of the building machine is.
  *
  * calls.json is the only source. A group has a name, a one-line reason, calls, and
  *   answer     "allow" (the default), an errno's name, or SUCCESS: nothing is done, 0 is returned
  *   when       alternatives, each a list of conditions that must all hold
  *   otherwise  an errno's name: the answer where no alternative holds (without it: the default)
  * A condition is {"arg": 0-5, "bits": mask, "in" or "not": [values]}: the argument, cut to the bits,
- * is one of the values, or none of them. Without "bits", "in" compares all 64 bits and "not" the low
- * 32, since the calls it is used on take an int, of which the kernel drops the upper half.
+ * is one of the values, or none of them. The kernel drops the upper half of what it takes as an int,
+ * a filter sees all 64 bits. So without "bits", "not" compares the low 32, or a refused value with
+ * garbage above it would pass; "in" compares all 64, where garbage is refused.
  *
  * The filter language ORs the rules of a call and ANDs the conditions of a rule, but takes one
  * condition per argument and has no "masked and different". So "none of these values" becomes
@@ -27,10 +31,12 @@
 #include <string.h>
 
 enum {
-    CALLS_MAX = 1024,      /* calls over all groups; Linux 6.18 has about 390 */
+    CALLS_MAX = 1024,       /* calls over all groups; Linux 6.18 has about 390 */
     CALL_NUMBER_MAX = 4096, /* the highest call number asked for */
-    TESTS_MAX = 128,       /* ways to pass or fail one condition */
-    CONDITIONS_MAX = 6,    /* a call has six arguments */
+    OLD_NUMBER_MAX = 336, /* each architecture counted by itself up to here (x86_64: uprobe) ... */
+    COMMON_NUMBER_MIN = 424, /* ... and all have counted together since this one */
+    TESTS_MAX = 128,         /* ways to pass or fail one condition */
+    CONDITIONS_MAX = 6,      /* a call has six arguments */
     LINE_MAX_COLUMNS = 100,
 };
 
@@ -61,6 +67,7 @@ struct test {
 
 /* A condition: it holds where one of pass does, and fails where one of fail does. */
 struct condition {
+    unsigned int arg;
     struct test pass[TESTS_MAX], fail[TESTS_MAX];
     size_t n_pass, n_fail;
 };
@@ -166,13 +173,16 @@ static int values_read(const json_t *json, bool in, struct values *v)
     v->bits = in ? UINT64_MAX : UINT32_MAX;
     if (bits && number_read(bits, &v->bits) < 0)
         return -EINVAL;
+    if (!list || json_object_size(json) != (bits ? 3U : 2U))
+        return complain("a condition has \"arg\", \"in\" or \"not\", and perhaps \"bits\"");
     if (!json_is_integer(arg) || json_integer_value(arg) < 0 || json_integer_value(arg) > 5)
         return complain("\"arg\" must be 0 to 5");
     v->arg = (unsigned int)json_integer_value(arg);
     v->n = json_array_size(list);
     if (v->n == 0 || v->n > sizeof v->list / sizeof *v->list)
         return complain("a condition needs 1 to 16 values");
-    json_array_foreach (list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         if (number_read(item, &v->list[i]) < 0)
             return -EINVAL;
         if (v->list[i] & ~v->bits)
@@ -189,6 +199,7 @@ static int condition_read(const json_t *json, bool complement, struct condition 
     *c = (struct condition){0};
     if (values_read(json, in, &v) < 0)
         return -EINVAL;
+    c->arg = v.arg;
 
     if (in && v.n == 1 && v.bits == UINT64_MAX) { /* the one case with an operator for both sides */
         c->pass[c->n_pass++] = (struct test){v.arg, TEST_EQ, 0, v.list[0]};
@@ -211,9 +222,15 @@ static int alternative_read(const json_t *json, bool complement, struct alternat
     a->n_conditions = json_array_size(json);
     if (a->n_conditions == 0 || a->n_conditions > CONDITIONS_MAX)
         return complain("an alternative needs 1 to %d conditions", CONDITIONS_MAX);
-    json_array_foreach (json, i, item) {
+    json_array_foreach(json, i, item)
+    {
         if (condition_read(item, complement, &a->conditions[i]) < 0)
             return -EINVAL;
+        /* Runtimes take two conditions on one argument for alternatives: each alone would do. */
+        for (size_t j = 0; j < i; j++) {
+            if (a->conditions[j].arg == a->conditions[i].arg)
+                return complain("two conditions on argument %u", a->conditions[i].arg);
+        }
     }
     return 0;
 }
@@ -251,8 +268,9 @@ static void rule_write(struct profile *p, const struct subject *s, int answer,
                        const struct test *const *tests, size_t n_tests)
 {
     FILE *out = p->out;
-    static const char *const ops[] = {
-        [TEST_EQ] = "SCMP_CMP_EQ", [TEST_NE] = "SCMP_CMP_NE", [TEST_MASKED_EQ] = "SCMP_CMP_MASKED_EQ"};
+    static const char *const ops[] = {[TEST_EQ] = "SCMP_CMP_EQ",
+                                      [TEST_NE] = "SCMP_CMP_NE",
+                                      [TEST_MASKED_EQ] = "SCMP_CMP_MASKED_EQ"};
 
     (void)fputs(p->rules++ ? ",\n    {\n" : "\n    {\n", out);
     names_write(out, s);
@@ -263,8 +281,8 @@ static void rule_write(struct profile *p, const struct subject *s, int answer,
     for (size_t i = 0; i < n_tests; i++) {
         const struct test *t = tests[i];
         bool masked = t->op == TEST_MASKED_EQ;
-        (void)fprintf(out, "%s{\"index\": %u, \"value\": %" PRIu64, i ? ", " : ",\n      \"args\": [",
-                      t->arg, masked ? t->mask : t->value);
+        (void)fprintf(out, "%s{\"index\": %u, \"value\": %" PRIu64,
+                      i ? ", " : ",\n      \"args\": [", t->arg, masked ? t->mask : t->value);
         if (masked)
             (void)fprintf(out, ", \"valueTwo\": %" PRIu64, t->value);
         (void)fprintf(out, ", \"op\": \"%s\"}", ops[t->op]);
@@ -312,7 +330,8 @@ static int conditional_write(struct profile *p, const struct subject *s, const j
         r = complain("\"otherwise\" needs exactly one alternative");
     if (r == 0 && otherwise)
         r = answer_number(otherwise, &refusal);
-    json_array_foreach (when, i, item) {
+    json_array_foreach(when, i, item)
+    {
         if (r == 0)
             r = alternative_read(item, otherwise != NULL, a);
         if (r < 0)
@@ -334,8 +353,7 @@ static int group_write(struct profile *p, const json_t *group)
     int number = 0;
     json_t *item;
 
-    json_array_foreach (calls, i, item)
-        s.names[s.n++] = json_string_value(item);
+    json_array_foreach(calls, i, item) s.names[s.n++] = json_string_value(item);
     if (answer_number(answer ? answer : "allow", &number) < 0)
         return -EINVAL;
     if (json_object_get(group, "when"))
@@ -355,7 +373,8 @@ static int profile_write(FILE *out, const json_t *groups)
                   "  \"architectures\": [\"SCMP_ARCH_X86_64\", \"SCMP_ARCH_AARCH64\"],\n"
                   "  \"syscalls\": [",
                   ENOSYS);
-    json_array_foreach (groups, i, group) {
+    json_array_foreach(groups, i, group)
+    {
         if (group_write(&profile, group) < 0)
             return complain("in group %s", json_string_value(json_object_get(group, "name")));
     }
@@ -376,8 +395,8 @@ static void condition_print(FILE *out, const json_t *c)
     if (bits)
         (void)fprintf(out, " & %s", json_string_value(bits));
     (void)fputs(in ? " is " : " is not ", out);
-    json_array_foreach (json_object_get(c, in ? "in" : "not"), i, value)
-        (void)fprintf(out, "%s%s", i ? " or " : "", json_string_value(value));
+    json_array_foreach(json_object_get(c, in ? "in" : "not"), i, value)(void)
+        fprintf(out, "%s%s", i ? " or " : "", json_string_value(value));
 }
 
 static void group_print(FILE *out, const json_t *group)
@@ -389,9 +408,11 @@ static void group_print(FILE *out, const json_t *group)
 
     (void)fprintf(out, "| %s | %s", json_string_value(json_object_get(group, "name")),
                   answer ? answer : "allowed");
-    json_array_foreach (json_object_get(group, "when"), i, item) {
+    json_array_foreach(json_object_get(group, "when"), i, item)
+    {
         (void)fputs(i ? "; or " : " if ", out);
-        json_array_foreach (item, j, condition) {
+        json_array_foreach(item, j, condition)
+        {
             (void)fputs(j ? " and " : "", out);
             condition_print(out, condition);
         }
@@ -399,8 +420,8 @@ static void group_print(FILE *out, const json_t *group)
     if (json_object_get(group, "when"))
         (void)fprintf(out, ", else %s", otherwise ? otherwise : "the default");
     (void)fprintf(out, " | %s | ", json_string_value(json_object_get(group, "reason")));
-    json_array_foreach (json_object_get(group, "calls"), i, item)
-        (void)fprintf(out, "%s%s", i ? " " : "", json_string_value(item));
+    json_array_foreach(json_object_get(group, "calls"), i, item)(void)
+        fprintf(out, "%s%s", i ? " " : "", json_string_value(item));
     (void)fputs(" |\n", out);
 }
 
@@ -414,9 +435,9 @@ static int readme_write(FILE *out, const char *old, const json_t *groups)
     if (!end)
         return complain("README.md lacks the lines that mark its table");
     (void)fwrite(old, 1, (size_t)(begin - old), out);
-    (void)fputs(TABLE_BEGIN "| group | answer | reason | calls |\n| --- | --- | --- | --- |\n", out);
-    json_array_foreach (groups, i, group)
-        group_print(out, group);
+    (void)fputs(TABLE_BEGIN "| group | answer | reason | calls |\n| --- | --- | --- | --- |\n",
+                out);
+    json_array_foreach(groups, i, group) group_print(out, group);
     (void)fputs(end, out);
     return 0;
 }
@@ -451,7 +472,8 @@ static int group_check(const json_t *group)
         found += json_object_get(group, keys[i]) != NULL;
     if (found != json_object_size(group))
         return complain("group %s has an unknown key", name);
-    json_array_foreach (calls, i, item) {
+    json_array_foreach(calls, i, item)
+    {
         const char *call = json_string_value(item);
         if (!call || call[strspn(call, "abcdefghijklmnopqrstuvwxyz0123456789_")] != '\0')
             return complain("group %s has a bad call name", name);
@@ -461,21 +483,35 @@ static int group_check(const json_t *group)
     return 0;
 }
 
-/* Every call this libseccomp has a number for, on either architecture, must be in a group: an old
- * daemon ignores defaultErrnoRet, so what no rule names would answer EPERM there. */
-static int coverage_check(void)
+static bool is_known(const char *name)
+{
+    for (size_t i = 0; i < n_known; i++) {
+        if (strcmp(known[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Every call of the kernels we looked at must be in a group: an old daemon ignores defaultErrnoRet,
+ * so what no rule names would answer EPERM there. */
+static int coverage_check(const json_t *root)
 {
     static const uint32_t architectures[] = {SCMP_ARCH_X86_64, SCMP_ARCH_AARCH64};
+    const json_t *newest = json_object_get(root, "newest_number");
     int r = 0;
 
+    if (!json_is_integer(newest) || json_integer_value(newest) < COMMON_NUMBER_MIN)
+        return complain("\"newest_number\" must be a number from %d", COMMON_NUMBER_MIN);
     for (size_t a = 0; a < sizeof architectures / sizeof *architectures; a++) {
         for (int number = 0; number < CALL_NUMBER_MAX; number++) {
             char *name = seccomp_syscall_resolve_num_arch(architectures[a], number);
-            bool found = name == NULL;
-            for (size_t i = 0; i < n_known && !found; i++)
-                found = strcmp(known[i].name, name) == 0;
-            if (!found)
-                r = complain("libseccomp knows %s, calls.json does not", name);
+            bool old = number <= OLD_NUMBER_MAX ||
+                       (number >= COMMON_NUMBER_MIN && number <= json_integer_value(newest));
+            if (name && !is_known(name)) {
+                int missing = complain("%s (%d) is in no group of calls.json%s", name, number,
+                                       old ? "" : " (note: newer than newest_number)");
+                r = old ? missing : r;
+            }
             free(name);
         }
     }
@@ -490,14 +526,17 @@ static int file_read(const char *path, char **ret)
     char *text = NULL;
     size_t size = 0;
 
-    if (!f)
-        return complain("open %s: %s", path, strerror(errno));
+    if (!f) {
+        (void)complain("open %s: %s", path, strerrordesc_np(errno));
+        return -EINVAL;
+    }
     /* No NUL in the file, so this "line" is the whole of it. */
     ssize_t length = getdelim(&text, &size, '\0', f);
     (void)fclose(f); /* only read */
     if (length < 0) {
         free(text);
-        return complain("read %s", path);
+        (void)complain("read %s", path);
+        return -EINVAL;
     }
     *ret = text;
     return 0;
@@ -516,7 +555,7 @@ static int file_replace(const char *path, const char *text, bool check)
 
     FILE *f = fopen(path, "we");
     if (!f)
-        return complain("write %s: %s", path, strerror(errno));
+        return complain("write %s: %s", path, strerrordesc_np(errno));
     bool failed = fputs(text, f) == EOF;
     failed |= fclose(f) != 0;
     return failed ? complain("write %s", path) : 0;
@@ -573,11 +612,12 @@ static int run(const char *folder, bool check)
     const json_t *groups = json_object_get(root, "groups");
     if (json_array_size(groups) == 0)
         return complain("%s has no groups", path);
-    json_array_foreach (groups, i, group) {
+    json_array_foreach(groups, i, group)
+    {
         if (group_check(group) < 0)
             return -EINVAL;
     }
-    int r = coverage_check();
+    int r = coverage_check(root);
     if (r == 0)
         r = profile_make(folder, groups, check);
     return r < 0 ? r : readme_make(folder, groups, check);
