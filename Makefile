@@ -1,8 +1,9 @@
 # Everything a person or CI does here has a name below; `make` lists them.
 PRESET ?= dev
+FUZZ_S ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help build test e2e images deps docker run check format asan tsan down clean
+.PHONY: help build test e2e images deps docker run check format asan tsan fuzz down clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +37,10 @@ asan: ## Run the tests under the address and undefined-behaviour sanitizers
 
 tsan: ## Run the tests under the thread sanitizer
 	@$(MAKE) test PRESET=tsan
+
+fuzz: deps ## Fuzz each parser for FUZZ_S seconds (default 20)
+	@scripts/build fuzz
+	@scripts/fuzz $(FUZZ_S)
 
 check: build ## Check formatting, scripts and C code
 	@scripts/format --check
