@@ -23,7 +23,8 @@ int json_parse(const char *text, size_t len, json_t **ret, struct err *err)
         *ret = value;
         return 0;
     }
-    if (json_error_code(&where) == json_error_out_of_memory)
+    /* Out of memory mostly leaves no words at all. */
+    if (json_error_code(&where) == json_error_out_of_memory || where.text[0] == '\0')
         return err_set(err, -ENOMEM, "parse JSON");
     scrub(where.text);
     return err_set(err, -EINVAL, "line %d, column %d: %s", where.line > 0 ? where.line : 1,

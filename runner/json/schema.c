@@ -9,6 +9,7 @@
 
 #define DIALECT    "https://json-schema.org/draft/2020-12/schema"
 #define REF_PREFIX "#/$defs/"
+#define PLACE_MAX  256
 
 struct compiler {
     struct schema *schema;
@@ -422,9 +423,11 @@ static int compile(struct compiler *c, const char *text)
     int r = json_parse(text, strlen(text), &s->document, c->err);
     if (r < 0)
         return r;
-    r = buf_append_str(&c->place, "#");
-    if (r == 0)
-        r = declare_defs(c);
+    /* All of its room at once: from here on a place can be cut, but not fail. */
+    if (!buf_reserve(&c->place, PLACE_MAX))
+        return -ENOMEM;
+    (void)buf_append_str(&c->place, "#"); /* it fits */
+    r = declare_defs(c);
     if (r == 0)
         r = compile_node(c, s->root = node_new(s), s->document);
     if (r < 0)
@@ -439,7 +442,7 @@ int schema_compile(const char *text, struct schema **ret, struct err *err)
 {
     cleanup_schema struct schema *s = calloc(1, sizeof(*s));
     struct compiler c = {.schema = s, .err = err};
-    buf_init(&c.place, 256);
+    buf_init(&c.place, PLACE_MAX);
     int r = s ? compile(&c, text) : -ENOMEM;
     buf_done(&c.place);
     if (r == -ENOMEM)

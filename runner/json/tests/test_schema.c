@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "json/json.h"
 #include "json/schema.h"
@@ -357,12 +358,44 @@ static void test_echo(void **state)
     }
 }
 
+static const char shared_schema[] =
+    "{\"items\":{\"anyOf\":[{\"$ref\":\"#/$defs/s\"},{\"type\":\"null\"}]},"
+    "\"$defs\":{\"s\":{\"type\":\"string\",\"pattern\":\"^(a|b)*c{2,4}$\",\"enum\":[\"acc\"]}}}";
+
+/* Asserts only by its result: cmocka can't fail a test from another thread. */
+static void *check_many(void *arg)
+{
+    size_t wrong = 0;
+    for (int i = 0; i < 500; i++) {
+        json_auto_t *value = json_pack("[s, n, s]", "acc", "bc");
+        json_auto_t *details = NULL;
+        if (schema_check(arg, value, &details) != 1 || json_array_size(details) != 2)
+            wrong++;
+    }
+    return wrong ? arg : NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    cleanup_schema struct schema *s = compile(shared_schema);
+    pthread_t threads[4];
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, check_many, s), 0);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++) {
+        void *wrong = NULL;
+        assert_int_equal(pthread_join(threads[i], &wrong), 0);
+        assert_null(wrong);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keywords),       cmocka_unit_test(test_refused),
         cmocka_unit_test(test_depth),          cmocka_unit_test(test_any_of_is_linear),
         cmocka_unit_test(test_violations_max), cmocka_unit_test(test_echo),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,8 @@
 
 /* Parses one whole JSON text. Duplicate keys, lone surrogates, numbers out of range and nesting
  * deeper than jansson's limit (2048) are refused; NUL is allowed inside string values, not in keys.
- * -EINVAL with "line L, column C: reason" in err, or -ENOMEM. Any top-level value is accepted. */
+ * -EINVAL with "line L, column C: reason" in err, or -ENOMEM (which jansson's tokeniser may report as a bad token). Any top-level
+ * value is accepted. */
 int json_parse(const char *text, size_t len, json_t **ret, struct err *err);
 
 /* Compact text of value, appended. 0, -EMSGSIZE, -ENOMEM; on failure nothing is appended. */
