@@ -370,7 +370,10 @@ static int profile_write(FILE *out, const json_t *groups)
 
     (void)fprintf(out,
                   "{\n  \"defaultAction\": \"SCMP_ACT_ERRNO\",\n  \"defaultErrnoRet\": %d,\n"
-                  "  \"architectures\": [\"SCMP_ARCH_X86_64\", \"SCMP_ARCH_AARCH64\"],\n"
+                  "  \"archMap\": [\n"
+                  "    {\"architecture\": \"SCMP_ARCH_X86_64\", \"subArchitectures\": []},\n"
+                  "    {\"architecture\": \"SCMP_ARCH_AARCH64\", \"subArchitectures\": []}\n"
+                  "  ],\n"
                   "  \"syscalls\": [",
                   ENOSYS);
     json_array_foreach(groups, i, group)

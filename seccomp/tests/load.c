@@ -111,26 +111,23 @@ static int rule_add(scmp_filter_ctx ctx, const json_t *rule, uint32_t default_ac
 
 static int filter_fill(scmp_filter_ctx ctx, const json_t *profile, uint32_t default_action)
 {
-    static const struct {
-        const char *name;
-        uint32_t token;
-    } known[] = {
-        {"SCMP_ARCH_X86_64", SCMP_ARCH_X86_64},
-        {"SCMP_ARCH_AARCH64", SCMP_ARCH_AARCH64},
-    };
-    const json_t *architectures = json_object_get(profile, "architectures");
+    const json_t *map = json_object_get(profile, "archMap");
     const json_t *rules = json_object_get(profile, "syscalls");
+    const char *native = seccomp_arch_native() == SCMP_ARCH_X86_64    ? "SCMP_ARCH_X86_64"
+                         : seccomp_arch_native() == SCMP_ARCH_AARCH64 ? "SCMP_ARCH_AARCH64"
+                                                                      : "another";
+    bool found = false;
 
-    for (size_t i = 0; i < json_array_size(architectures); i++) {
-        const char *name = json_string_value(json_array_get(architectures, i));
-        int r = -EINVAL;
-        for (size_t k = 0; name && k < sizeof known / sizeof *known; k++) {
-            if (strcmp(name, known[k].name) == 0)
-                r = seccomp_arch_add(ctx, known[k].token);
-        }
-        if (r < 0 && r != -EEXIST)
-            return complain("architecture %s: %s", name ? name : "(none)", strerrordesc_np(-r));
+    /* A new filter is for the native table and kills the callers of others: nothing to add. */
+    for (size_t i = 0; i < json_array_size(map); i++) {
+        const json_t *entry = json_array_get(map, i);
+        const char *name = json_string_value(json_object_get(entry, "architecture"));
+        found |= name && strcmp(name, native) == 0;
+        if (json_array_size(json_object_get(entry, "subArchitectures")) != 0)
+            return complain("%s has a second call table", name ? name : "(none)");
     }
+    if (!found)
+        return complain("the profile is not for %s", native);
     for (size_t i = 0; i < json_array_size(rules); i++) {
         if (rule_add(ctx, json_array_get(rules, i), default_action) < 0)
             return -EINVAL;
