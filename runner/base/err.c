@@ -10,7 +10,8 @@ static size_t end_of(size_t size, int written)
     return (size_t)written < size ? (size_t)written : size - 1;
 }
 
-static void set_text(struct err *err, int code, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void set_text(struct err *err, int code,
+                                                           const char *fmt, va_list ap)
 {
     err->code = code;
     if (vsnprintf(err->msg, sizeof(err->msg), fmt, ap) < 0)

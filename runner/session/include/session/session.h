@@ -2,12 +2,11 @@
  *
  * claimed -> opening -> gate -> compiling -> running -> closing: one function per state in session.c,
  * each returns the next. session_run() blocks for the whole life and returns when the result is
- * published and nothing of the job is left; every way out goes through the same teardown, once. */
+ * published and nothing of the job is left; every way out goes through the same closing, once. */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <stdint.h>
 
 #include "bus/bus.h"
 #include "sandbox/sandbox.h"
@@ -16,8 +15,8 @@ struct session_options {
     struct bus *bus;
     struct sandbox_backend *backend;
     const char *worker_id;
-    int64_t warmup_ms;         /* how long the gate waits for start */
-    const atomic_bool *drained; /* becomes true when running jobs must end now */
+    int64_t warmup_ms; /* how long the gate waits for start */
+    int drain_fd;      /* stays readable once the jobs under way must end; borrowed */
 };
 
 /* Consumes the claim. */

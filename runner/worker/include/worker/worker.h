@@ -25,6 +25,8 @@ int worker_start(const struct worker_options *o, struct worker **ret, struct err
 /* Stops claiming, waits up to drain_ms for the sessions under way, then ends those that are left with
  * the outcome `drained`, and returns when none is. bus_close() must have been called. */
 void worker_stop(struct worker *w, int64_t drain_ms);
+/* Ends the sessions under way now, as at the end of drain_ms. From any thread. */
+void worker_hurry(struct worker *w);
 void worker_free(struct worker *w); /* after worker_stop(); NULL is fine */
 DEFINE_CLEANUP(struct worker *, worker_free)
 #define cleanup_worker CLEANUP(worker_free_slot)
