@@ -212,10 +212,28 @@ static int child(scmp_filter_ctx ctx, int program, char **argv)
     return cannot(argv[0], strerrordesc_np(errno));
 }
 
+static int wait_for(pid_t pid, const char *name)
+{
+    int status = 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return cannot("start a child", strerrordesc_np(errno));
+    if (WIFSIGNALED(status))
+        return cannot(name, sigdescr_np(WTERMSIG(status)));
+    return WEXITSTATUS(status);
+}
+
+static int middle(scmp_filter_ctx ctx, int program, char **argv)
+{
+    namespace_enter();
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(child(ctx, program, argv));
+    return wait_for(pid, argv[0]);
+}
+
 int main(int argc, char **argv)
 {
     scmp_filter_ctx ctx = NULL;
-    int status = 0;
 
     if (argc < 3) {
         (void)fprintf(stderr, "usage: %s PROFILE PROGRAM [ARGUMENT...]\n", argv[0]);
@@ -227,16 +245,13 @@ int main(int argc, char **argv)
     int program = open(argv[2], O_RDONLY | O_CLOEXEC);
     if (program < 0)
         return cannot(argv[2], strerrordesc_np(errno));
-    namespace_enter();
 
+    /* A sanitizer that looks for leaks as the program ends cannot do so from between two namespaces:
+     * a process of its own stands there. */
     pid_t pid = fork();
     if (pid == 0)
-        _exit(child(ctx, program, argv + 2));
+        _exit(middle(ctx, program, argv + 2));
     seccomp_release(ctx);
     (void)close(program); /* only read */
-    if (pid < 0 || waitpid(pid, &status, 0) != pid)
-        return cannot("start a child", strerrordesc_np(errno));
-    if (WIFSIGNALED(status))
-        return cannot(argv[2], sigdescr_np(WTERMSIG(status)));
-    return WEXITSTATUS(status);
+    return wait_for(pid, "load");
 }
