@@ -34,11 +34,18 @@ export class Server {
   #log = [];
   #child;
   #stopping = false;
+  #env;
+
+  // env: settings of this server beyond those every test server has; stateDir: one that exists.
+  constructor({ env = {}, stateDir } = {}) {
+    this.#env = env;
+    this.stateDir = stateDir;
+  }
 
   async start() {
     this.port = await freePort();
     this.baseUrl = `http://127.0.0.1:${this.port}`;
-    this.stateDir = await mkdtemp(join(tmpdir(), "code-runner-e2e-"));
+    this.stateDir ??= await mkdtemp(join(tmpdir(), "code-runner-e2e-"));
 
     const binary = process.env.CODE_RUNNER ?? join(root, "build/code-runner");
     const env = Object.fromEntries(inherited.filter((name) => name in process.env).map((name) => [name, process.env[name]]));
@@ -51,6 +58,8 @@ export class Server {
       ENABLE_CHANNEL_AUTH: "true",
       STATE_DIR: this.stateDir,
       LANGUAGES_DIR: join(root, "languages"),
+      SECCOMP_PROFILE_PATH: join(root, "seccomp/profile.json"),
+      ...this.#env,
     });
     this.#child = spawn(binary, ["serve"], { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] });
     this.#keep(this.#child.stdout);
@@ -139,9 +148,18 @@ export class Server {
     }
   }
 
-  // For a hurried way out: no waiting, no errors.
+  // For a hurried way out: no waiting, no errors. The state directory stays.
   killNow() {
     this.#stopping = true;
     this.#child?.kill("SIGKILL");
+  }
+
+  signal(name) {
+    this.#stopping = true;
+    this.#child.kill(name);
+  }
+
+  get pid() {
+    return this.#child.pid;
   }
 }
