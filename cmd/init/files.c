@@ -60,13 +60,13 @@ static int make_folders(int root, char *path, int *ret_dir, char **ret_name)
 static int make_file(int root, const struct frame_file *file, int *ret_fd)
 {
     char path[FRAME_PATH_MAX + 1]; /* the codec refuses longer ones and NUL bytes */
-    if (file->path.len > FRAME_PATH_MAX)
+    if (!file->path.ptr || file->path.len > FRAME_PATH_MAX)
         return -ENAMETOOLONG;
     memcpy(path, file->path.ptr, file->path.len);
     path[file->path.len] = '\0';
 
     cleanup_close int dir = -1;
-    char *name = NULL;
+    char *name = path;
     int r = make_folders(root, path, &dir, &name);
     if (r < 0)
         return r;

@@ -63,7 +63,7 @@ static void ignore_signals(void)
     sigset_t children;
     (void)sigemptyset(&children); /* none of these three can fail */
     (void)sigaddset(&children, SIGCHLD);
-    (void)sigprocmask(SIG_SETMASK, &children, NULL);
+    (void)sigprocmask(SIG_SETMASK, &children, NULL); /* NOLINT(concurrency-mt-unsafe): one thread */
 }
 
 int init_guard(struct err *err)

@@ -99,8 +99,8 @@ static void reset_signals(void)
     for (int sig = 1; sig < NSIG; sig++)
         (void)sigaction(sig, &by_default, NULL); /* KILL, STOP and libc's own refuse */
     sigset_t none;
-    (void)sigemptyset(&none);                    /* cannot fail */
-    (void)sigprocmask(SIG_SETMASK, &none, NULL); /* cannot fail */
+    (void)sigemptyset(&none);                    /* neither can fail */
+    (void)sigprocmask(SIG_SETMASK, &none, NULL); /* NOLINT(concurrency-mt-unsafe): one thread */
 }
 
 /* The program goes before init when memory runs out. Its /proc entries are root's while it is not

@@ -35,7 +35,7 @@ int stream_fill(struct stream *s)
 {
     buf_consume(&s->input, s->used);
     s->used = 0;
-    if (s->input.len == 0 && s->input.cap > 2 * READ_BYTES)
+    if (s->input.len == 0 && s->input.cap > 2 * (size_t)READ_BYTES)
         buf_done(&s->input); /* after the files: the memory belongs to the program */
     char *room = buf_reserve(&s->input, READ_BYTES);
     if (!room)

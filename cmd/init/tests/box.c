@@ -35,17 +35,24 @@ void box_use_program(const char *path)
     program = path;
 }
 
+static void limit_processes(rlim_t n)
+{
+    struct rlimit limit;
+    (void)getrlimit(RLIMIT_NPROC, &limit); /* cannot fail */
+    limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+    (void)setrlimit(RLIMIT_NPROC, &limit); /* nor can this: below the hard limit */
+}
+
 static _Noreturn void give_up(const char *what)
 {
-    (void)fprintf(stderr, "%s: %s\n", what, strerror(errno));
+    (void)fprintf(stderr, "%s: %s\n", what, strerrordesc_np(errno));
     _exit(SETUP_FAILED);
 }
 
 static void become_the_user(const struct box_options *o)
 {
-    const struct rlimit one = {1, 1};
-    if (o->no_processes && setrlimit(RLIMIT_NPROC, &one) < 0)
-        give_up("setrlimit");
+    if (o->no_processes)
+        limit_processes(1);
     if (setresgid(BOX_UID, BOX_UID, BOX_UID) < 0 || setresuid(BOX_UID, BOX_UID, BOX_UID) < 0)
         give_up("setresuid");
 }
@@ -57,6 +64,9 @@ static _Noreturn void first(const struct box_options *o, int in, int out)
         give_up("mount /proc");
     if (dup2(in, 0) < 0 || dup2(out, 1) < 0)
         give_up("dup2");
+    const struct rlimit small = {4096, 4096};
+    if (o->small_files && setrlimit(RLIMIT_FSIZE, &small) < 0)
+        give_up("setrlimit");
     if (o->keep_id)
         become_the_user(o);
     if (program) {
@@ -72,6 +82,7 @@ static _Noreturn void first(const struct box_options *o, int in, int out)
     }
     int end = init_run(0, 1);
     (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* the leak checker traces its process */
+    limit_processes(RLIM_INFINITY);           /* from another one */
     exit(end);                                /* NOLINT(concurrency-mt-unsafe): one thread */
 }
 
@@ -99,6 +110,7 @@ static _Noreturn void helper(const struct box_options *o, int in, int out)
 
 void box_need_namespaces(void)
 {
+    (void)signal(SIGPIPE, SIG_IGN); /* init ends by itself after a FAULT */
     pid_t pid = fork();
     if (pid == 0)
         _exit(unshare(CLONE_NEWPID | CLONE_NEWNS) < 0 || setresuid(0, 0, 0) < 0);
@@ -195,8 +207,8 @@ void box_close(struct box *b, int want)
 void box_send_raw(struct box *b, const void *bytes, size_t n)
 {
     int r = fd_write_full(b->in, bytes, n);
-    if (r < 0)
-        fail_msg("write to init: %s", strerror(-r));
+    if (r < 0 && r != -EPIPE) /* why it is gone is told by what it sent last */
+        fail_msg("write to init: %s", strerrordesc_np(-r));
 }
 
 void box_send(struct box *b, enum frame_type type, const void *payload, size_t n)
@@ -246,23 +258,13 @@ void box_start_shell(struct box *b, const char *script)
     box_send(b, FRAME_START, NULL, 0);
 }
 
-/* Waits for one of events; 0 when the deadline passes. */
-static short wait_for(struct box *b, short events)
-{
-    struct pollfd slots[] = {{.fd = b->out, .events = events & POLLIN},
-                             {.fd = b->in, .events = events & POLLOUT}};
-    int n = poll(slots, 2, DEADLINE_MS);
-    if (n < 0)
-        fail_msg("poll: %s", strerror(errno));
-    return (short)((slots[0].revents ? POLLIN : 0) | (slots[1].revents & POLLOUT));
-}
-
 /* false at the end of the stream. */
 static bool fill(struct box *b)
 {
     buf_consume(&b->input, b->used);
     b->used = 0;
-    if (!wait_for(b, POLLIN))
+    struct pollfd slot = {.fd = b->out, .events = POLLIN};
+    if (poll(&slot, 1, DEADLINE_MS) != 1)
         fail_msg("init said nothing for a minute");
     char *room = buf_reserve(&b->input, 65536);
     assert_non_null(room);
@@ -297,7 +299,8 @@ void box_expect(struct box *b, enum frame_type type, struct frame *ret)
     struct frame_fault fault = {0};
     if (ret->type == FRAME_FAULT && type != FRAME_FAULT &&
         frame_fault_decode(ret->payload, &fault, NULL) == 0)
-        fail_msg("FAULT \"%.*s\": %s", (int)fault.text.len, fault.text.ptr, strerror(fault.error));
+        fail_msg("FAULT \"%.*s\": %s", (int)fault.text.len, fault.text.ptr,
+                 strerrordesc_np(fault.error));
     if (ret->type != type)
         fail_msg("%s came before %s", frame_type_name(ret->type), frame_type_name(type));
 }

@@ -16,6 +16,7 @@ struct box_options {
     bool has_proc;     /* /proc of the new namespace */
     bool uses_pipes;   /* two pipes instead of one socket */
     bool no_processes; /* RLIMIT_NPROC 1 (with keep_id) */
+    bool small_files;  /* RLIMIT_FSIZE 4096 */
 };
 
 struct box {

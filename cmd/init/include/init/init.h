@@ -27,10 +27,11 @@
 /* How long a FAULT may wait for a worker that does not read. */
 #define INIT_FAULT_WAIT_MS 10000
 
+/* How the process exits. Not 1: that is what a sanitizer exits with. */
 enum init_end {
     INIT_STREAM_ENDED = 0,
-    INIT_FAULTED = 1, /* a FAULT was sent, or could not be within INIT_FAULT_WAIT_MS */
     INIT_REFUSED = 2, /* it never started */
+    INIT_FAULTED = 3, /* a FAULT was sent, or could not be within INIT_FAULT_WAIT_MS */
 };
 
 /* Makes this process what init must be before it reads anything: PID 1 (it kills with kill(-1), so it
