@@ -12,8 +12,6 @@
 #define ANSWER_BYTES_MAX  (256 << 20) /* a stored output is bounded by its own budget, far below */
 #define MESSAGE_BYTES_MAX 1024
 
-static const char failure_json[] = "{\"error\":\"Internal server error\"}";
-
 void answer_init(struct answer *a)
 {
     *a = (struct answer){0};
@@ -130,9 +128,7 @@ static struct MHD_Response *answer_response(struct answer *a)
             buf_init(&a->body, ANSWER_BYTES_MAX); /* the response owns the bytes now */
         return response;
     }
-    /* The library only reads what is persistent. */
-    static char text[sizeof(failure_json)];
-    memcpy(text, failure_json, sizeof(text));
+    static char text[] = "{\"error\":\"Internal server error\"}"; /* only read */
     bool failed = a->status == MHD_HTTP_INTERNAL_SERVER_ERROR;
     return MHD_create_response_from_buffer(failed ? sizeof(text) - 1 : 0, text,
                                            MHD_RESPMEM_PERSISTENT);
@@ -162,8 +158,10 @@ struct shown shown(const char *bytes, size_t n)
     size_t kept = n < SHOWN_BYTES ? n : SHOWN_BYTES;
     if (kept < n)
         kept -= utf8_incomplete_tail(bytes, kept);
+    memcpy(s.text, bytes, kept);
     for (size_t i = 0; i < kept; i++)
-        s.text[i] = (unsigned char)bytes[i] < ' ' || bytes[i] == 0x7f ? '?' : bytes[i];
+        if ((unsigned char)s.text[i] < ' ' || s.text[i] == 0x7f)
+            s.text[i] = '?';
     if (kept < n)
         memcpy(s.text + kept, "...", 3);
     return s;

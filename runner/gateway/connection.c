@@ -145,7 +145,7 @@ static enum MHD_Result body_piece(struct request *r, const char *bytes, size_t n
 {
     uint64_t max = r->gateway->options.max_body_bytes;
     bool is_wanted = !r->refusal.status && !r->too_large &&
-                     (r->route->raw_body || r->route->schema != CONTRACT_COUNT);
+                     (r->route->has_raw_body || r->route->schema != CONTRACT_COUNT);
     if (is_wanted) {
         int e = buf_append(&r->body, bytes, n);
         if (e == 0)

@@ -17,15 +17,14 @@ struct peer;
 /* One path of the API; the table is in route.c. */
 struct route {
     const char *method; /* GET routes answer HEAD too */
-    const char *path;   /* ":name" matches one segment */
+    const char *path;   /* ":name" matches one segment, not an empty one */
     void (*handle)(struct request *r, struct answer *a);
-    enum contract_schema schema; /* of the JSON body; CONTRACT_COUNT: the body is not looked at */
     /* Called when the body is not what schema says, with the answer already there; may say
-     * something else. */
+     * something else. NULL: nothing to add. */
     void (*refused)(struct request *r, struct answer *a);
-    /* Takes the bytes and the content type itself. */
-    bool raw_body;
     bool (*is_enabled)(const struct gateway_options *o); /* NULL: always */
+    enum contract_schema schema; /* of the JSON body; CONTRACT_COUNT: there is none */
+    bool has_raw_body;           /* the handler wants the body's bytes itself */
 };
 
 /* One request. Lives from its headers to its answer's last byte. */

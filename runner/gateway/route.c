@@ -3,27 +3,27 @@
 #include "gateway_internal.h"
 
 #define SEGMENTS_MAX 8
+#define NO_SCHEMA    CONTRACT_COUNT
 
 static const struct route routes[] = {
-    {"GET", "/health", health_get, CONTRACT_COUNT, NULL, false, NULL},
-    {"GET", "/ready", ready_get, CONTRACT_COUNT, NULL, false, NULL},
-    {"GET", "/metrics", metrics_get, CONTRACT_COUNT, NULL, false, NULL},
-    {"GET", "/app/:key", app_get, CONTRACT_COUNT, NULL, false, app_is_enabled},
-    {"GET", "/v1/languages", languages_get, CONTRACT_COUNT, NULL, false, NULL},
-    {"POST", "/v1/execute", execute_post, CONTRACT_EXECUTE_REQUEST, NULL, false, NULL},
-    {"GET", "/v1/jobs/:id", job_status_get, CONTRACT_COUNT, NULL, false, NULL},
-    {"GET", "/v1/jobs/:id/status", job_status_get, CONTRACT_COUNT, NULL, false, NULL},
-    {"GET", "/v1/jobs/:id/output", job_output_get, CONTRACT_COUNT, NULL, false, NULL},
-    {"GET", "/v1/jobs/:id/report", job_report_get, CONTRACT_COUNT, NULL, false, NULL},
-    {"POST", "/v1/jobs/:id/start", job_start, CONTRACT_COUNT, NULL, false, NULL},
-    {"POST", "/v1/jobs/:id/stdin", job_stdin, CONTRACT_STDIN_REQUEST, job_stdin_refused, false,
-     NULL},
-    {"POST", "/v1/jobs/:id/stdin/close", job_stdin_close, CONTRACT_COUNT, NULL, false, NULL},
-    {"POST", "/v1/jobs/:id/kill", job_kill, CONTRACT_COUNT, NULL, false, NULL},
-    {"POST", "/v1/blobs/check", blobs_post, CONTRACT_BLOBS_REQUEST, NULL, false, NULL},
-    {"POST", "/v1/blobs/finalize", blobs_post, CONTRACT_BLOBS_REQUEST, NULL, false, NULL},
-    {"POST", "/v1/channel-auth", channel_auth_post, CONTRACT_COUNT, NULL, true,
-     channel_auth_is_enabled},
+    {"GET", "/health", health_get, NULL, NULL, NO_SCHEMA, false},
+    {"GET", "/ready", ready_get, NULL, NULL, NO_SCHEMA, false},
+    {"GET", "/metrics", metrics_get, NULL, NULL, NO_SCHEMA, false},
+    {"GET", "/app/:key", app_get, NULL, app_is_enabled, NO_SCHEMA, false},
+    {"GET", "/v1/languages", languages_get, NULL, NULL, NO_SCHEMA, false},
+    {"POST", "/v1/execute", execute_post, NULL, NULL, CONTRACT_EXECUTE_REQUEST, false},
+    {"GET", "/v1/jobs/:id", job_status_get, NULL, NULL, NO_SCHEMA, false},
+    {"GET", "/v1/jobs/:id/status", job_status_get, NULL, NULL, NO_SCHEMA, false},
+    {"GET", "/v1/jobs/:id/output", job_output_get, NULL, NULL, NO_SCHEMA, false},
+    {"GET", "/v1/jobs/:id/report", job_report_get, NULL, NULL, NO_SCHEMA, false},
+    {"POST", "/v1/jobs/:id/start", job_start, NULL, NULL, NO_SCHEMA, false},
+    {"POST", "/v1/jobs/:id/stdin", job_stdin, job_stdin_refused, NULL, CONTRACT_STDIN_REQUEST,
+     false},
+    {"POST", "/v1/jobs/:id/stdin/close", job_stdin_close, NULL, NULL, NO_SCHEMA, false},
+    {"POST", "/v1/jobs/:id/kill", job_kill, NULL, NULL, NO_SCHEMA, false},
+    {"POST", "/v1/blobs/check", blobs_post, NULL, NULL, CONTRACT_BLOBS_REQUEST, false},
+    {"POST", "/v1/blobs/finalize", blobs_post, NULL, NULL, CONTRACT_BLOBS_REQUEST, false},
+    {"POST", "/v1/channel-auth", channel_auth_post, NULL, channel_auth_is_enabled, NO_SCHEMA, true},
 };
 
 static int hex_digit(char c)
@@ -42,7 +42,7 @@ static size_t segment_decode(char *s)
     for (const char *in = s; *in; out++) {
         int high = in[0] == '%' ? hex_digit(in[1]) : -1;
         int low = high >= 0 ? hex_digit(in[2]) : -1;
-        *out = low >= 0 ? (char)(high << 4 | low) : *in;
+        *out = (char)(low >= 0 ? high * 16 + low : *in);
         in += low >= 0 ? 3 : 1;
     }
     *out = '\0';
