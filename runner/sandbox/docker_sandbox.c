@@ -1,5 +1,6 @@
 /* One sandbox as a container: create, attach, start; and the way back. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,9 +10,9 @@
 #include "frames/frames.h"
 
 /* After the stream's end the daemon needs a moment to note how the container ended. */
-#define END_WAIT_MS      2000
-#define END_POLL_MS_MIN  2
-#define END_POLL_MS_MAX  50
+#define END_WAIT_MS     2000
+#define END_POLL_MS_MIN 2
+#define END_POLL_MS_MAX 50
 
 struct docker_sandbox {
     struct sandbox base;
@@ -78,7 +79,8 @@ static void give_up(struct docker_sandbox *s)
     docker_stream_close(s->stream);
     struct err why = {0};
     if (s->box && box_remove(s->backend, s->box, &why) < 0)
-        log_warn("sandbox.removal_failed", LOG_STR("container", "of a failed start"), LOG_ERR(&why));
+        log_warn("sandbox.removal_failed", LOG_STR("container", "of a failed start"),
+                 LOG_ERR(&why));
     image_unref(s->image);
     free(s);
 }
@@ -134,8 +136,10 @@ static int try_open(struct docker_backend *b, const struct sandbox_request *req,
     if (r < 0)
         return r;
     r = init_volume_ensure(&b->init, fill_init_volume, &(struct filling){b, s->image}, err);
+    if (r == -ENOENT) /* the image is gone, as below */
+        return fresh ? r : TRY_AGAIN;
     if (r < 0)
-        return r == -ENOENT && !fresh ? TRY_AGAIN : r;
+        return not_yours(r);
     r = box_new(b, true, &s->box, err);
     if (r < 0)
         return r;
@@ -231,6 +235,30 @@ static int look(const struct docker_sandbox *s, bool *ret_running, bool *ret_oom
     return 0;
 }
 
+/* Init ends when its stream does. Waiting for that costs nothing: the daemon would have to wait for the
+ * end of a container that it killed just as well, and only of one that has ended it says whether the
+ * kernel killed something in it for memory. */
+static void end_init(struct docker_sandbox *s)
+{
+    if (s->stream_ended || atomic_load(&s->killed) || docker_stream_shutdown(s->stream) < 0)
+        return;
+    int64_t deadline_ms = clock_now_ms() + END_WAIT_MS;
+    char discarded[4096]; /* what is said after the end of the job is of no use */
+    for (;;) {
+        ssize_t n = docker_stream_read(s->stream, discarded, sizeof(discarded));
+        if (n > 0)
+            continue;
+        if (n != -EAGAIN) {
+            s->stream_ended = true;
+            return;
+        }
+        struct pollfd p = {.fd = docker_stream_fd(s->stream), .events = POLLIN};
+        if (clock_now_ms() >= deadline_ms ||
+            (poll(&p, 1, clock_poll_timeout(deadline_ms)) < 0 && errno != EINTR))
+            return;
+    }
+}
+
 /* After the end of the stream, waits until the daemon knows the end as well. */
 static void judge(const struct docker_sandbox *s, struct verdict *v)
 {
@@ -258,6 +286,7 @@ int docker_sandbox_close(struct sandbox *base, struct verdict *ret, struct err *
 {
     struct docker_sandbox *s = of(base);
     struct verdict verdict;
+    end_init(s);
     judge(s, &verdict);
     if (ret)
         *ret = verdict;

@@ -147,13 +147,14 @@ static void publish(struct session *s)
 
 void session_finish(struct session *s)
 {
+    /* First what people watch, then the slow part. */
+    if (output_end(&s->output) != 0)
+        s->report.output_lost = true;
     struct err err = {0};
     struct verdict v = {.memory_peak_bytes = -1, .cpu_us = -1, .pids_peak = -1};
     if (s->sandbox && sandbox_close(s->sandbox, &v, &err) < 0)
         log_error("session.close_failed", LOG_STR("job_id", s->spec->id), LOG_ERR(&err));
     s->sandbox = NULL;
-    if (output_end(&s->output) < 0)
-        s->report.output_lost = true;
 
     report_times(s);
     report_output(s);

@@ -99,7 +99,7 @@ attempt('exec', lambda: subprocess.run(['/tmp/true']))
 print('cmdline', repr(open('/proc/cmdline').read()))
 `,
       );
-      equal([seen.root, seen.etc, seen.init], ["EROFS", "EROFS", "EROFS"], "the root");
+      for (const name of ["root", "etc", "init"]) check(["EROFS", "EACCES"].includes(seen[name]), `${name}: ${seen[name]}`);
       check(["EROFS", "EACCES", "ENOENT"].includes(seen.sys) && ["EROFS", "EACCES"].includes(seen.proc), `sys ${seen.sys}, proc ${seen.proc}`);
       equal([seen.tmp, seen.shm], ["ENOSPC", "ENOSPC"], "full memory files");
       check(["ENOSPC", "EFBIG"].includes(seen.workspace), `workspace ${seen.workspace}`);
