@@ -12,6 +12,7 @@ build: deps ## Build code-runner and code-runner-init (PRESET=dev|asan|tsan|fuzz
 	@scripts/build $(PRESET)
 
 test: build images ## Run the unit and integration tests (PRESET=dev|asan|tsan)
+	@scripts/install-packages node
 	@scripts/with-docker ctest --preset $(PRESET) --parallel $$(nproc)
 
 e2e: build images ## Run the published clients against a server of ours

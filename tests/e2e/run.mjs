@@ -76,6 +76,30 @@ const scenarios = [
       check(job.result.durationMs >= 1000, `durationMs is ${job.result.durationMs}, but the program slept a second`);
     },
   },
+  {
+    name: "a character written byte by byte arrives whole",
+    authorize: signedByServer,
+    request: python('import os, time\nfor byte in "😀é".encode():\n    os.write(1, bytes([byte]))\n    time.sleep(0.05)\n'),
+    async play(job) {
+      await job.subscribe();
+      await job.start();
+      await job.finish(STEP_MS);
+      const chunks = job.events.filter((seen) => seen.event === "stdout").map((seen) => seen.data.chunk);
+      check(JSON.stringify(chunks) === '["😀","é"]', `chunks were ${JSON.stringify(chunks)}`);
+    },
+  },
+  {
+    name: "who comes late sees everything",
+    authorize: signedBySdk,
+    request: python("import sys\nprint('out')\nprint('err', file=sys.stderr)\n"),
+    async play(job) {
+      await job.start();
+      while (!["done", "killed", "error"].includes((await job.status()).state)) await sleep(250);
+      await job.subscribe();
+      await job.finish(STEP_MS);
+      check(job.text("stdout") === "out\n" && job.text("stderr") === "err\n", "the replay is not whole");
+    },
+  },
 ];
 
 async function runScenario(server, scenario) {
