@@ -301,8 +301,8 @@ static void discard_input(struct client *c)
 
 /* ---- turns ---- */
 
-/* All is written. We end our side and wait for the other's end, so that a reset (which unread input
- * would cause) does not overtake the close frame. */
+/* All is written. We end our side and wait for the other's end, so that a reset (which unread
+ * input would cause) does not overtake the close frame. */
 static void finish_closing(struct client *c)
 {
     if (wslay_event_get_close_received(c->ws)) {

@@ -15,7 +15,7 @@
 const struct hub_times hub_times_default = {
     .now_ms = clock_now_ms,
     .stall_ms = HUB_STALL_MS,
-    .idle_ms = (HUB_ACTIVITY_TIMEOUT_S + 30) * 1000,
+    .idle_ms = (HUB_ACTIVITY_TIMEOUT_S + 30) * INT64_C(1000),
     .pong_ms = 30000,
     .close_ms = 5000,
     .free_ms = 1000,

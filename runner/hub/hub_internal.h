@@ -3,9 +3,9 @@
  * Theory of operation. One thread waits in epoll for its sockets, for an eventfd (sockets handed
  * over, the end) and for the bus's watcher (jobs with news). A client is one socket; a subscription
  * is one channel of it: a cursor into a job's log. A subscription with news stands in its client's
- * queue `news`; a client that has one and whose output has drained stands in the hub's queue `ready`.
- * Each turn of the loop serves every client in `ready` once, with one read of the log for one of its
- * subscriptions, so that neither a busy job nor a busy client keeps the others waiting.
+ * queue `news`; a client that has one and whose output has drained stands in the hub's queue
+ * `ready`. Each turn of the loop serves every client in `ready` once, with one read of the log for
+ * one of its subscriptions, so that neither a busy job nor a busy client keeps the others waiting.
  *
  * wslay frames into and out of memory only: its output goes to client.out, which is all that ever
  * waits for a slow reader. Above OUT_HIGH nothing is read from the client either, so its own

@@ -1,4 +1,4 @@
-/* hub/hub.h - fan-out of job events to WebSocket subscribers that speak the Pusher protocol, version 7.
+/* hub/hub.h - fan-out of job events to WebSocket subscribers (the Pusher protocol, version 7).
  *
  * One epoll thread owns every upgraded socket. A subscription is a cursor into the job's event log,
  * not a queue: a slow reader costs a cursor, and is closed after HUB_STALL_MS without progress.
