@@ -276,7 +276,8 @@ static void read_messages(struct client *c)
         frame_all(c); /* pongs */
 }
 
-/* No descriptor tells of these bytes: what a full `out` left there is taken up when it has drained. */
+/* No descriptor tells of these bytes: what a full `out` left there is taken up when that has
+ * drained. */
 static void read_extra(struct client *c)
 {
     while (c->extra.len > 0 && c->state == CLIENT_OPEN && c->out.len < OUT_HIGH) {

@@ -253,8 +253,8 @@ static size_t resident_bytes(void)
 
 #define SLOW 40
 
-/* 40 readers of a log of 16 MB who do not read: a queue for each would hold 640 MB. The bound leaves
- * room for what the sanitizers add. */
+/* 40 readers of a log of 16 MB who do not read: a queue for each would hold 640 MB. The bound
+ * leaves room for what the sanitizers add. */
 static void test_slow_readers_cost_little(void **state)
 {
     (void)state;
@@ -270,8 +270,8 @@ static void test_slow_readers_cost_little(void **state)
     for (int i = 0; i < SLOW; i++)
         (void)settled(&p[i]);
     size_t after = resident_bytes();
-    print_message("%zu KiB for %d slow readers\n", after > before ? (after - before) >> 10 : 0,
-                  SLOW);
+    size_t grown = after > before ? after - before : 0;
+    print_message("%zu KiB for %d slow readers\n", grown >> 10, SLOW);
     assert_true(grown < 128u << 20);
     for (int i = 0; i < SLOW; i++)
         peer_end(&p[i]);
