@@ -209,7 +209,7 @@ int docker_status_error(const char *what, long status, struct span body, struct 
     json_t *json = json_loadb(body.ptr ? body.ptr : "", body.len, JSON_DISABLE_EOF_CHECK, NULL);
     const char *message = json_string_value(json_object_get(json, "message"));
     int len = message ? (int)strnlen(message, REASON_MAX) : 0;
-    if (!message && body.len > 0) { /* attach of API 1.41 answers plain text; one line of it */
+    if (!message && body.ptr) { /* attach of API 1.41 answers plain text; one line of it */
         message = body.ptr;
         while (len < REASON_MAX && (size_t)len < body.len && (unsigned char)message[len] >= ' ')
             len++;

@@ -121,17 +121,18 @@ static json_t *make_tmpfs(const struct policy *p, const struct image *image)
 static json_t *make_mounts(const char *init_volume, bool read_only)
 {
     return json_pack("[{s:s, s:s, s:s, s:b, s:{s:b}}]", "Type", "volume", "Source", init_volume,
-                     "Target", POLICY_INIT_DIR, "ReadOnly", read_only, "VolumeOptions", "NoCopy", 1);
+                     "Target", POLICY_INIT_DIR, "ReadOnly", read_only, "VolumeOptions", "NoCopy",
+                     1);
 }
 
 /* --- confinement ----------------------------------------------------------------------------- */
 
 static json_t *make_ulimits(const struct policy *p)
 {
-    return json_pack("[{s:s, s:I, s:I}, {s:s, s:I, s:I}, {s:s, s:i, s:i}]", "Name", "nofile", "Soft",
-                     (json_int_t)p->nofile_max, "Hard", (json_int_t)p->nofile_max, "Name", "fsize",
-                     "Soft", (json_int_t)p->fsize_bytes, "Hard", (json_int_t)p->fsize_bytes, "Name",
-                     "core", "Soft", 0, "Hard", 0);
+    return json_pack("[{s:s, s:I, s:I}, {s:s, s:I, s:I}, {s:s, s:i, s:i}]", "Name", "nofile",
+                     "Soft", (json_int_t)p->nofile_max, "Hard", (json_int_t)p->nofile_max, "Name",
+                     "fsize", "Soft", (json_int_t)p->fsize_bytes, "Hard",
+                     (json_int_t)p->fsize_bytes, "Name", "core", "Soft", 0, "Hard", 0);
 }
 
 static json_t *make_security(const struct policy *p)
@@ -149,8 +150,7 @@ static int put_limits(json_t *host, const struct policy *p)
            put_number(host, "MemorySwap", p->memory_bytes) | /* both together: no swap */
            put_number(host, "PidsLimit", p->pids_max) |
            put_number(host, "CpuQuota", p->cpu_quota_us) |
-           put_number(host, "CpuPeriod", p->cpu_period_us) |
-           put(host, "Ulimits", make_ulimits(p)) |
+           put_number(host, "CpuPeriod", p->cpu_period_us) | put(host, "Ulimits", make_ulimits(p)) |
            put(host, "OomScoreAdj", json_integer(OOM_SCORE_ADJ));
 }
 
@@ -210,8 +210,8 @@ static json_t *make_labels(const struct container_owner *owner, const struct san
 static int put_program(json_t *config, const struct image *image)
 {
     static const char *const entrypoint[] = {POLICY_INIT_PATH, NULL};
-    return put_text(config, "Image", image->id) |
-           put(config, "Entrypoint", list_of(entrypoint)) | put(config, "Cmd", json_array()) |
+    return put_text(config, "Image", image->id) | put(config, "Entrypoint", list_of(entrypoint)) |
+           put(config, "Cmd", json_array()) |
            put(config, "Healthcheck", json_pack("{s:[s]}", "Test", "NONE")) |
            put_bool(config, "NetworkDisabled", true) | put_bool(config, "Tty", false);
 }
@@ -223,9 +223,9 @@ static int put_stream(json_t *config)
            put_bool(config, "AttachStderr", true);
 }
 
-int container_config_make(const struct policy *p, const struct image *image, const char *init_volume,
-                          const struct container_owner *owner, const struct sandbox_request *req,
-                          json_t **ret, struct err *err)
+int container_config_make(const struct policy *p, const struct image *image,
+                          const char *init_volume, const struct container_owner *owner,
+                          const struct sandbox_request *req, json_t **ret, struct err *err)
 {
     if (!p->seccomp_json || !*p->seccomp_json)
         return err_say(err, -EINVAL, "a sandbox without a seccomp profile is refused");
@@ -249,8 +249,7 @@ int container_config_make(const struct policy *p, const struct image *image, con
 }
 
 int container_config_make_helper(const struct image *image, const char *init_volume,
-                                 const struct container_owner *owner, json_t **ret,
-                                 struct err *err)
+                                 const struct container_owner *owner, json_t **ret, struct err *err)
 {
     json_t *config = json_object(), *host = json_object();
     int bad = !config || !host;

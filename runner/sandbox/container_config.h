@@ -31,9 +31,9 @@ bool container_init_is_root(const struct policy *p);
 
 /* The sandbox itself. Each VOLUME of the image becomes a tmpfs that takes its size from the workspace's.
  * -EINVAL: the policy has no seccomp profile; -ENOMEM. */
-int container_config_make(const struct policy *p, const struct image *image, const char *init_volume,
-                          const struct container_owner *owner, const struct sandbox_request *req,
-                          json_t **ret, struct err *err);
+int container_config_make(const struct policy *p, const struct image *image,
+                          const char *init_volume, const struct container_owner *owner,
+                          const struct sandbox_request *req, json_t **ret, struct err *err);
 
 /* A container that never runs, through which files get into init's volume. */
 int container_config_make_helper(const struct image *image, const char *init_volume,

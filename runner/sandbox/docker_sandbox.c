@@ -235,32 +235,39 @@ static int look(const struct docker_sandbox *s, bool *ret_running, bool *ret_oom
     return 0;
 }
 
+/* Reads what is there, of which nobody has use any more; true at the end of the stream. */
+static bool discard(struct docker_sandbox *s, int64_t deadline_ms)
+{
+    char bytes[4096];
+    ssize_t n;
+    do {
+        n = docker_stream_read(s->stream, bytes, sizeof(bytes));
+    } while (n > 0 && clock_now_ms() < deadline_ms);
+    s->stream_ended = n <= 0 && n != -EAGAIN;
+    return s->stream_ended;
+}
+
 /* Init ends when its stream does. Waiting for that costs nothing: the daemon would have to wait for the
  * end of a container that it killed just as well, and only of one that has ended it says whether the
- * kernel killed something in it for memory. */
-static void end_init(struct docker_sandbox *s)
+ * kernel killed something in it for memory. Returns whether init had to be asked. */
+static bool end_init(struct docker_sandbox *s)
 {
-    if (s->stream_ended || atomic_load(&s->killed) || docker_stream_shutdown(s->stream) < 0)
-        return;
     int64_t deadline_ms = clock_now_ms() + END_WAIT_MS;
-    char discarded[4096]; /* what is said after the end of the job is of no use */
-    for (;;) {
-        ssize_t n = docker_stream_read(s->stream, discarded, sizeof(discarded));
-        if (n > 0)
-            continue;
-        if (n != -EAGAIN) {
-            s->stream_ended = true;
-            return;
-        }
+    if (s->stream_ended || atomic_load(&s->killed) || discard(s, deadline_ms))
+        return false;
+    if (docker_stream_shutdown(s->stream) < 0)
+        return true;
+    while (!discard(s, deadline_ms)) {
         struct pollfd p = {.fd = docker_stream_fd(s->stream), .events = POLLIN};
         if (clock_now_ms() >= deadline_ms ||
             (poll(&p, 1, clock_poll_timeout(deadline_ms)) < 0 && errno != EINTR))
-            return;
+            break;
     }
+    return true;
 }
 
 /* After the end of the stream, waits until the daemon knows the end as well. */
-static void judge(const struct docker_sandbox *s, struct verdict *v)
+static void judge(const struct docker_sandbox *s, bool asked, struct verdict *v)
 {
     *v = (struct verdict){.memory_peak_bytes = -1, .cpu_us = -1, .pids_peak = -1};
     bool killed = atomic_load(&s->killed);
@@ -272,7 +279,7 @@ static void judge(const struct docker_sandbox *s, struct verdict *v)
             log_warn("sandbox.verdict_unknown", LOG_ERR(&why));
             return;
         }
-        v->ended_by_itself = !running && !killed;
+        v->ended_by_itself = !running && !killed && !asked;
         if (!running || !(s->stream_ended || killed) || clock_now_ms() >= deadline_ms)
             return;
         if (pause_ms > END_POLL_MS_MAX)
@@ -286,8 +293,8 @@ int docker_sandbox_close(struct sandbox *base, struct verdict *ret, struct err *
 {
     struct docker_sandbox *s = of(base);
     struct verdict verdict;
-    end_init(s);
-    judge(s, &verdict);
+    bool asked = end_init(s);
+    judge(s, asked, &verdict);
     if (ret)
         *ret = verdict;
     docker_stream_close(s->stream);

@@ -93,7 +93,8 @@ static int parse_volumes(json_t *volumes, struct image *i, struct err *err)
         return err_set(err, -ENOMEM, "read image %s", i->name);
     const char *key;
     json_t *unused;
-    json_object_foreach (volumes, key, unused) {
+    json_object_foreach(volumes, key, unused)
+    {
         char *path = malloc(strlen(key) + 2);
         if (!path)
             return err_set(err, -ENOMEM, "read image %s", i->name);

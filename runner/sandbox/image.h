@@ -25,9 +25,9 @@ struct docker;
 
 struct image {
     atomic_uint refs;
-    char *name; /* as asked for */
-    char *id;   /* sha256:... */
-    char **env; /* NAME=VALUE, NULL-terminated */
+    char *name;     /* as asked for */
+    char *id;       /* sha256:... */
+    char **env;     /* NAME=VALUE, NULL-terminated */
     char **volumes; /* clean absolute paths the image declares as VOLUME, NULL-terminated */
     int64_t fetched_ms;
 };

@@ -10,9 +10,9 @@
 #include "policy/policy.h"
 #include "tar.h"
 
-#define INIT_NAME    "init" /* POLICY_INIT_PATH below POLICY_INIT_DIR */
-#define INIT_MODE    0555U
-#define ARCHIVE_MAX  (8U << 20)
+#define INIT_NAME   "init" /* POLICY_INIT_PATH below POLICY_INIT_DIR */
+#define INIT_MODE   0555U
+#define ARCHIVE_MAX (8U << 20)
 
 int init_volume_init(struct init_volume *v, const char *path, struct err *err)
 {

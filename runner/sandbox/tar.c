@@ -112,7 +112,8 @@ int tar_first_file(struct span tar, uint32_t *ret_mode, struct span *ret_bytes)
         if (h.name[0] == '\0')
             return -ENOENT; /* the end */
         uint64_t size, mode, sum;
-        if (!get_octal(h.size, sizeof(h.size), &size) || !get_octal(h.mode, sizeof(h.mode), &mode) ||
+        if (!get_octal(h.size, sizeof(h.size), &size) ||
+            !get_octal(h.mode, sizeof(h.mode), &mode) ||
             !get_octal(h.checksum, sizeof(h.checksum), &sum) || sum != checksum(&h))
             return -EBADMSG;
         tar.ptr += TAR_BLOCK;

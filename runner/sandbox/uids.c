@@ -11,7 +11,8 @@ int uids_init(struct uids *u, uint32_t base, uint32_t count, struct err *err)
                        UIDS_MAX);
     if (base == 0 || base > (uint32_t)INT32_MAX - (count - 1))
         return err_say(err, -EINVAL,
-                       "sandbox uids from %" PRIu32 " on, %" PRIu32 " of them: they must be from 1 to %d",
+                       "sandbox uids from %" PRIu32 " on, %" PRIu32
+                       " of them: they must be from 1 to %d",
                        base, count, INT32_MAX);
     *u = (struct uids){.base = base, .count = count};
     u->used = calloc(count, sizeof(*u->used));

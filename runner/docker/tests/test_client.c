@@ -131,21 +131,20 @@ static void test_statuses(void **state)
 {
     (void)state;
     static const struct {
-        int status;
+        int status, want;
         const char *json;
-        int want;
         const char *words;
     } cases[] = {
-        {200, "{}", 0, ""},
-        {304, "", 0, ""},
-        {400, "{\"message\":\"bad thing\"}", -EINVAL, "bad thing"},
-        {404, "{\"message\":\"no such box\"}", -ENOENT, "no such box"},
-        {409, "{\"message\":\"already so\"}", -EEXIST, "already so"},
-        {500, "{\"message\":\"it broke\"}", -EIO, "it broke"},
-        {500, "first\nsecond", -EIO, ": first (Docker daemon"},
-        {500, "{\"message\":7}", -EIO, "status 500"},
-        {503, "", -EIO, "no reason given (Docker daemon, status 503)"},
-        {301, "", -EIO, "status 301"},
+        {200, 0, "{}", ""},
+        {304, 0, "", ""},
+        {400, -EINVAL, "{\"message\":\"bad thing\"}", "bad thing"},
+        {404, -ENOENT, "{\"message\":\"no such box\"}", "no such box"},
+        {409, -EEXIST, "{\"message\":\"already so\"}", "already so"},
+        {500, -EIO, "{\"message\":\"it broke\"}", "it broke"},
+        {500, -EIO, "first\nsecond", ": first (Docker daemon"},
+        {500, -EIO, "{\"message\":7}", "status 500"},
+        {503, -EIO, "", "no reason given (Docker daemon, status 503)"},
+        {301, -EIO, "", "status 301"},
     };
     struct world w;
     begin(&w, "1.41");

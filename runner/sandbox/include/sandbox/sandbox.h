@@ -33,8 +33,8 @@ struct sandbox_request {
 
 /* What the box says about itself once everything in it is dead. JOB_UNKNOWN-like: -1 is unknown. */
 struct verdict {
-    bool out_of_memory;       /* the kernel killed something in it for memory */
-    bool ended_by_itself;     /* init ended without being asked */
+    bool out_of_memory;   /* the kernel killed something in it for memory */
+    bool ended_by_itself; /* init ended without being asked */
     int64_t memory_peak_bytes;
     int64_t cpu_us;
     int64_t pids_peak;
@@ -45,10 +45,12 @@ struct verdict {
 int sandbox_open(struct sandbox_backend *b, const struct sandbox_request *req, struct sandbox **ret,
                  struct err *err);
 
-int sandbox_poll_fd(const struct sandbox *s); /* borrowed; only to poll */
+int sandbox_poll_fd(const struct sandbox *s);       /* borrowed; only to poll */
 bool sandbox_read_pending(const struct sandbox *s); /* bytes are here that poll would not report */
-ssize_t sandbox_read(struct sandbox *s, void *bytes, size_t n); /* > 0, 0 at the end, -EAGAIN, ... */
-ssize_t sandbox_write(struct sandbox *s, const void *bytes, size_t n); /* > 0, -EAGAIN, -EPIPE ... */
+ssize_t sandbox_read(struct sandbox *s, void *bytes,
+                     size_t n); /* > 0, 0 at the end, -EAGAIN, ... */
+ssize_t sandbox_write(struct sandbox *s, const void *bytes,
+                      size_t n); /* > 0, -EAGAIN, -EPIPE ... */
 
 /* The uid and gid init must give to programs, FRAME_KEEP_ID when it already runs as them. */
 uint32_t sandbox_program_uid(const struct sandbox *s);
@@ -63,7 +65,7 @@ int sandbox_kill(struct sandbox *s, struct err *err);
  * backend then retries the removal on its own). ret may be NULL. */
 int sandbox_close(struct sandbox *s, struct verdict *ret, struct err *err);
 
-const char *sandbox_backend_name(const struct sandbox_backend *b); /* "docker", "native" */
+const char *sandbox_backend_name(const struct sandbox_backend *b);    /* "docker", "native" */
 const char *sandbox_backend_runtime(const struct sandbox_backend *b); /* OCI runtime or "" */
 
 /* Can it open a sandbox now? 0, or why not. */
