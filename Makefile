@@ -13,7 +13,7 @@ build: deps ## Build code-runner and code-runner-init (PRESET=dev|asan|tsan|fuzz
 
 test: build images ## Run the unit and integration tests (PRESET=dev|asan|tsan)
 	@scripts/install-packages node
-	@scripts/with-docker ctest --preset $(PRESET) --parallel $$(nproc)
+	@scripts/with-docker ctest --preset $(PRESET)
 
 e2e: build images ## Run the published clients against a server of ours
 	@scripts/e2e
