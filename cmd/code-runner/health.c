@@ -25,7 +25,7 @@ struct health {
 static void add(json_t *checks, const char *name, const char *message)
 {
     (void)json_array_append_new(
-        checks, json_pack("{s:s, s:s, s:s}", "name", name, "status", "failed", "message", message));
+        checks, json_pack("{s:s, s:s, s:s}", "name", name, "status", "error", "message", message));
 }
 
 static bool is_first_of_image(const struct languages *l, size_t at)
