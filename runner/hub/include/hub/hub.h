@@ -4,8 +4,8 @@
  * not a queue: a slow reader costs a cursor, and is closed after HUB_STALL_MS without progress.
  *
  * Channels   private-run-<job id>, signed. A new subscriber gets every event of the job in order
- *            but `report`; of a job that had ended before, no artifacts (they would be a replay). A job
- *            that is gone is no error: the subscription succeeds and nothing comes.
+ *            but `report`; of a job that had ended before, no artifacts (they would be a replay). A
+ *            job that is gone is no error: the subscription succeeds and nothing comes.
  * Refused    one message: pusher:error with code null, for a channel also pusher:subscription_error
  *            on it; client events (4301). The connection goes on.
  * Closed     4001 unknown app key, 4100 out of memory, 4200 hub_free(), 4201 silence (after an
@@ -62,7 +62,7 @@ uint32_t hub_connections(struct hub *h); /* adopted, not yet released */
 
 /* Appends "<app_key>:<hex hmac>" for a private channel. -EINVAL: socket id or channel name is not
  * well-formed (socket id digits.digits, at most 64; channel of A-Z a-z 0-9 _ - = @ , . ; and at
- * most 200). -EMSGSIZE (ret's maximum), -ENOMEM. The prefix of the channel is the caller's to judge. */
+ * most 200). -EMSGSIZE (ret's maximum), -ENOMEM. The channel's prefix is the caller's to judge. */
 int hub_sign(const struct hub *h, struct span socket_id, struct span channel, struct buf *ret);
 
 #endif
