@@ -36,10 +36,10 @@ static int listen_on(const char *host, uint16_t port, uint16_t *ret_port, struct
     cleanup_close int fd = fd_socket(address.ss_family, SOCK_STREAM, 0);
     if (fd < 0)
         return err_set(err, fd, "socket for %s", host);
-    int on = 1;
+    int on = 1, off = 0; /* "::" takes IPv4 too */
     bool is_v6 = address.ss_family == AF_INET6;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        (is_v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
+        (is_v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0) ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
         bind(fd, (struct sockaddr *)&address, len) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
         return err_set(err, -errno, "listen on %s%s%s port %u", is_v6 ? "[" : "", host,

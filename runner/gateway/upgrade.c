@@ -82,7 +82,8 @@ static void socket_upgraded(void *cls, struct MHD_Connection *connection, void *
         return;
     if (err.code == 0)
         (void)err_set(&err, e, "adopt a WebSocket");
-    log_warn("gateway.socket_refused", LOG_ERR(&err));
+    /* Anybody can bring this about, as often as they like: no line for everybody to read. */
+    log_debug("gateway.socket_refused", LOG_ERR(&err));
     socket_release(urh);
 }
 
