@@ -9,8 +9,8 @@ struct docker_address {
     char *host;      /* host[:port] for the URL; "docker" for a socket */
 };
 
-/* unix:///absolute/path, tcp://host, tcp://host:port (IPv6 in brackets; port 2375 when there is none).
- * -EINVAL with words for anything else. curl_global_init() was called before. */
+/* unix:///absolute/path, tcp://host, tcp://host:port (IPv6 in brackets; port 2375 when there is
+ * none). -EINVAL with words for anything else. curl_global_init() was called before. */
 int docker_address_parse(const char *address, struct docker_address *ret, struct err *err);
 void docker_address_done(struct docker_address *a);
 

@@ -1,8 +1,8 @@
 /* demux.h - the multiplexed stream of an attached container without a terminal.
  *
- * Docker API, "Attach to a container": each frame has 8 header bytes - stream type (0 stdin, 1 stdout,
- * 2 stderr), three zeros, the payload's length as u32 big-endian - and then the payload. Frames come in
- * any pieces. Nothing is allocated: a length is only a number to count down.
+ * Docker API, "Attach to a container": each frame has 8 header bytes - stream type (0 stdin, 1
+ * stdout, 2 stderr), three zeros, the payload's length as u32 big-endian - and then the payload.
+ * Frames come in any pieces. Nothing is allocated: a length is only a number to count down.
  * Pure, on the caller's memory. */
 #ifndef DOCKER_DEMUX_H
 #define DOCKER_DEMUX_H
@@ -26,8 +26,9 @@ struct demux_step {
     size_t made; /* bytes written to out */
 };
 
-/* All zeros is the start state. Takes bytes from in until it is empty or out is full, so one of both is
- * true after it. 0 or -EBADMSG: no frame of this protocol; the stream cannot be used any further. */
+/* All zeros is the start state. Takes bytes from in until it is empty or out is full, so one of
+ * both is true after it. 0 or -EBADMSG: no frame of this protocol; the stream cannot be used any
+ * further. */
 int demux_feed(struct demux *m, const uint8_t *in, size_t n, uint8_t *out, size_t out_size,
                struct demux_step *ret);
 

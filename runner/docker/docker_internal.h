@@ -58,8 +58,8 @@ static inline void docker_answer_done_slot(struct docker_answer *a)
 int docker_exchange(struct docker *d, const struct docker_call *call, struct docker_answer *ret,
                     struct err *err);
 
-/* The same, with a status of 2xx or 304 as success and every other one as an error with the daemon's
- * words. ret_json may be NULL; a body that is not JSON is -EBADMSG. */
+/* The same, with a status of 2xx or 304 as success and every other one as an error with the
+ * daemon's words. ret_json may be NULL; a body that is not JSON is -EBADMSG. */
 int docker_request(struct docker *d, const struct docker_call *call, json_t **ret_json,
                    struct err *err);
 

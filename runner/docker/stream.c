@@ -1,7 +1,8 @@
 /* An attached container: one connection, taken over from HTTP.
  *
- * libcurl opens it (CURLOPT_CONNECT_ONLY: address, time-out, socket flags are as for every call), the
- * upgrade is spoken here, and from then on the socket is ours until the handle is freed with it. */
+ * libcurl opens it (CURLOPT_CONNECT_ONLY: address, time-out, socket flags are as for every call),
+ * the upgrade is spoken here, and from then on the socket is ours until the handle is freed with
+ * it. */
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -16,8 +17,8 @@
 #define HEAD_MAX    16384U /* bytes of the answer's status line and headers */
 #define REFUSAL_MAX 65536U /* bytes of the daemon's words when it refuses */
 #define INPUT_BYTES 16384U
-/* One call to docker_stream_read() takes at most this many pieces from the socket, so that a flood of
- * stderr or of empty frames does not keep its thread. */
+/* One call to docker_stream_read() takes at most this many pieces from the socket, so that a flood
+ * of stderr or of empty frames does not keep its thread. */
 #define READ_ROUNDS 64U
 
 struct docker_stream {
@@ -191,8 +192,8 @@ static const char *header(const struct buf *head, size_t head_len, const char *n
     return NULL;
 }
 
-/* The daemon's words are in the body, which ends after its length, with its last chunk, or (so API 1.41
- * says that there is no such container) with the connection. */
+/* The daemon's words are in the body, which ends after its length, with its last chunk, or (so API
+ * 1.41 says that there is no such container) with the connection. */
 static int refused(struct opening *o, size_t head_len, struct docker_answer *answer,
                    struct err *err)
 {

@@ -15,7 +15,7 @@
 #define VOLUME_SHARE      32U    /* a VOLUME gets this part of the workspace's size */
 #define INODE_BYTES       8192U
 #define VOLUME_INODES_MIN 256U
-#define OOM_SCORE_ADJ     500 /* when the host runs out of memory, sandboxes go before its services */
+#define OOM_SCORE_ADJ     500 /* sandboxes go before services when the host runs out of memory */
 
 static_assert(2 * IMAGE_VOLUMES_MAX <= VOLUME_SHARE, "half of the workspace stays");
 

@@ -1,4 +1,5 @@
-/* container_config.h - the policy as the body of POST /containers/create (Docker API 1.41). Pure. */
+/* container_config.h - the policy as the body of POST /containers/create (Docker API 1.41).
+ * Pure. */
 #ifndef SANDBOX_CONTAINER_CONFIG_H
 #define SANDBOX_CONTAINER_CONFIG_H
 
@@ -25,12 +26,13 @@ struct container_owner {
     const char *worker_id;
 };
 
-/* Under gVisor everything in the sandbox that shares init's uid could reach init's descriptors through
- * /proc: there init is root inside, with the capabilities to become somebody else and nothing more. */
+/* Under gVisor everything in the sandbox that shares init's uid could reach init's descriptors
+ * through /proc: there init is root inside, with the capabilities to become somebody else and
+ * nothing more. */
 bool container_init_is_root(const struct policy *p);
 
-/* The sandbox itself. Each VOLUME of the image becomes a tmpfs that takes its size from the workspace's.
- * -EINVAL: the policy has no seccomp profile; -ENOMEM. */
+/* The sandbox itself. Each VOLUME of the image becomes a tmpfs that takes its size from the
+ * workspace's. -EINVAL: the policy has no seccomp profile; -ENOMEM. */
 int container_config_make(const struct policy *p, const struct image *image,
                           const char *init_volume, const struct container_owner *owner,
                           const struct sandbox_request *req, json_t **ret, struct err *err);

@@ -1,9 +1,10 @@
-/* docker_backend.h - the docker backend's parts: the registry of its containers, and what they share.
+/* docker_backend.h - the docker backend's parts: the registry of its containers, and what they
+ * share.
  *
  * Every container of ours has a record (struct box) from before its creation is asked for until its
  * removal has succeeded. So a sweep, which removes what has our label and no record, never meets a
- * container that is just being made; a container whose creation got no answer is removed by name; and
- * the uid is given back only when nothing runs under it. */
+ * container that is just being made; a container whose creation got no answer is removed by name;
+ * and the uid is given back only when nothing runs under it. */
 #ifndef SANDBOX_DOCKER_BACKEND_H
 #define SANDBOX_DOCKER_BACKEND_H
 
@@ -51,8 +52,8 @@ struct docker_backend {
 
 /* A new record, with a uid for sandboxes. -EAGAIN when there is none left. */
 int box_new(struct docker_backend *b, bool with_uid, struct box **ret, struct err *err);
-/* Removes the container, whether or not it was created, and then the record. When that fails the record
- * stays for the next sweep. The caller has no box any more in either case. */
+/* Removes the container, whether or not it was created, and then the record. When that fails the
+ * record stays for the next sweep. The caller has no box any more in either case. */
 int box_remove(struct docker_backend *b, struct box *box, struct err *err);
 
 extern const struct sandbox_ops docker_backend_ops;

@@ -247,9 +247,9 @@ static bool discard(struct docker_sandbox *s, int64_t deadline_ms)
     return s->stream_ended;
 }
 
-/* Init ends when its stream does. Waiting for that costs nothing: the daemon would have to wait for the
- * end of a container that it killed just as well, and only of one that has ended it says whether the
- * kernel killed something in it for memory. Returns whether init had to be asked. */
+/* Init ends when its stream does. Waiting for that costs nothing: the daemon would have to wait for
+ * the end of a container that it killed just as well, and only of one that has ended it says
+ * whether the kernel killed something in it for memory. Returns whether init had to be asked. */
 static bool end_init(struct docker_sandbox *s)
 {
     int64_t deadline_ms = clock_now_ms() + END_WAIT_MS;

@@ -52,8 +52,8 @@ static int parse_env(const json_t *env, struct image *i, struct err *err)
     return 0;
 }
 
-/* Writes path without doubled and trailing slashes; false for one that is relative, the root, or goes
- * through "." or "..". */
+/* Writes path without doubled and trailing slashes; false for one that is relative, the root, or
+ * goes through "." or "..". */
 static bool clean_path(const char *path, char *out)
 {
     size_t n = 0;

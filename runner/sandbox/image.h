@@ -1,7 +1,7 @@
 /* image.h - what a sandbox needs to know of its image, and a short memory of it.
  *
- * Ownership  an image is counted: image_get() and image_parse() give a reference, image_unref() ends it.
- *            Nothing in it changes after its birth.
+ * Ownership  an image is counted: image_get() and image_parse() give a reference, image_unref()
+ *            ends it. Nothing in it changes after its birth.
  * Threads    a cache serves any threads; it holds no lock while it asks the daemon. */
 #ifndef SANDBOX_IMAGE_H
 #define SANDBOX_IMAGE_H
@@ -32,8 +32,8 @@ struct image {
     int64_t fetched_ms;
 };
 
-/* From the answer of GET /images/{name}/json. -EBADMSG for what is no such answer, -ENOTSUP for an image
- * that a sandbox cannot be made of (a VOLUME at a path we need, too many of them). */
+/* From the answer of GET /images/{name}/json. -EBADMSG for what is no such answer, -ENOTSUP for an
+ * image that a sandbox cannot be made of (a VOLUME at a path we need, too many of them). */
 int image_parse(const char *name, const json_t *inspect, struct image **ret, struct err *err);
 struct image *image_ref(struct image *i);
 void image_unref(struct image *i);

@@ -1,10 +1,11 @@
 /* init_volume.h - how init gets into containers of any image: a volume with one file.
  *
- * The volume's name carries the hash of the binary, so that another build of init is another volume and
- * a running sandbox never sees its init change. It is filled through the archive call on a container
- * that is created from the job's image, never started, and removed. Before that the file is read back
- * and compared: a volume that is whole is left alone, and one that a dead server left half filled is
- * filled again (the daemon unlinks and creates, so nobody's running init is written to).
+ * The volume's name carries the hash of the binary, so that another build of init is another volume
+ * and a running sandbox never sees its init change. It is filled through the archive call on a
+ * container that is created from the job's image, never started, and removed. Before that the file
+ * is read back and compared: a volume that is whole is left alone, and one that a dead server left
+ * half filled is filled again (the daemon unlinks and creates, so nobody's running init is written
+ * to).
  *
  * Once per backend this is made sure of; again after init_volume_suspect(), for instance because
  * somebody pruned volumes. It is never removed: other servers may use it.

@@ -14,8 +14,8 @@
 int tar_add_file(struct buf *out, const char *name, uint32_t mode, struct span bytes);
 int tar_end(struct buf *out);
 
-/* The first regular file of an archive; headers of other kinds before it are skipped. -ENOENT: none;
- * -EBADMSG: no archive, or it is cut. */
+/* The first regular file of an archive; headers of other kinds before it are skipped. -ENOENT:
+ * none; -EBADMSG: no archive, or it is cut. */
 int tar_first_file(struct span tar, uint32_t *ret_mode, struct span *ret_bytes);
 
 #endif

@@ -21,8 +21,8 @@ struct uids {
     bool *used; /* count of them */
 };
 
-/* base..base + count - 1, 1 <= count <= UIDS_MAX. -EINVAL when one of them is root's or does not fit the
- * kernel's and the daemon's 31 bits, naming the bound. */
+/* base..base + count - 1, 1 <= count <= UIDS_MAX. -EINVAL when one of them is root's or does not
+ * fit the kernel's and the daemon's 31 bits, naming the bound. */
 int uids_init(struct uids *u, uint32_t base, uint32_t count, struct err *err);
 void uids_done(struct uids *u);
 

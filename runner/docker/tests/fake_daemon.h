@@ -1,7 +1,7 @@
 /* fake_daemon.h - an HTTP server on a unix socket, in a thread of the test program.
  *
- * A handler answers each request with bytes of its own choice. Connections stay open unless the answer
- * says otherwise. The handler runs in the server's thread, one request at a time. */
+ * A handler answers each request with bytes of its own choice. Connections stay open unless the
+ * answer says otherwise. The handler runs in the server's thread, one request at a time. */
 #ifndef TESTS_FAKE_DAEMON_H
 #define TESTS_FAKE_DAEMON_H
 
@@ -26,7 +26,7 @@ enum fake_then {
 
 struct fake_answer {
     struct buf bytes; /* as they go over the wire */
-    /* The client has to have taken what was sent before the bytes from here on are sent (0 = off). */
+    /* The bytes from here on are sent when the client has taken those before (0: all at once). */
     size_t split_at;
     enum fake_then then;
 };

@@ -1,5 +1,5 @@
-/* The first byte chooses how large the pieces are; the rest is the stream. However it is cut, the same
- * bytes come out and the same error. */
+/* The first byte chooses how large the pieces are; the rest is the stream. However it is cut, the
+ * same bytes come out and the same error. */
 #include <assert.h>
 #include <string.h>
 

@@ -521,8 +521,8 @@ static void *many_calls(void *arg)
     return NULL;
 }
 
-/* Our ends of connections to the daemon. (curl also keeps a private pair of sockets for each handle,
- * which no option reaches and which leads nowhere.) */
+/* Our ends of connections to the daemon. (curl also keeps a private pair of sockets for each
+ * handle, which no option reaches and which leads nowhere.) */
 static unsigned connections_to(const char *path, unsigned *ret_inherited)
 {
     unsigned n = 0;

@@ -48,7 +48,8 @@ static unsigned alive(const struct model *m)
     return n;
 }
 
-/* By the id, which is the place in hex, or the name, at the start of text; -1: no such container. */
+/* By the id, which is the place in hex, or the name, at the start of text; -1: no such
+ * container. */
 static int find(const struct model *m, const char *text)
 {
     size_t len = strcspn(text, "/?");

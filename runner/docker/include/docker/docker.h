@@ -4,14 +4,14 @@
  *             GET /_ping: the daemon's own, at most DOCKER_API_MAX; a daemon older than
  *             DOCKER_API_MIN is refused by name.
  * Time-outs   every call has one; -ETIMEDOUT then.
- * Errors      a negative errno and words that carry the daemon's own message: -ENOENT (404), -EEXIST
- *             (409), -EINVAL (400), -EIO (5xx and others); -EHOSTDOWN: no daemon there, or it hung
- *             up; -ETIMEDOUT; -EMSGSIZE: an answer above 8 MiB; -EBADMSG: one we cannot read;
- *             -ENOTSUP: too old; -EPROTO: no Docker daemon.
+ * Errors      a negative errno and words that carry the daemon's own message: -ENOENT (404),
+ *             -EEXIST (409), -EINVAL (400), -EIO (5xx and others); -EHOSTDOWN: no daemon there, or
+ *             it hung up; -ETIMEDOUT; -EMSGSIZE: an answer above 8 MiB; -EBADMSG: one we cannot
+ *             read; -ENOTSUP: too old; -EPROTO: no Docker daemon.
  * Retries     a call whose kept connection turns out to be closed is sent again on a new one; only
  *             docker_container_create(), which must not happen twice, always takes a new one.
- * Threads     any; each call takes a connection of its own from a small pool. A stream belongs to one
- *             thread at a time.
+ * Threads     any; each call takes a connection of its own from a small pool. A stream belongs to
+ *             one thread at a time.
  * Ownership   ids are 64 hex characters in caller's arrays. */
 #ifndef DOCKER_DOCKER_H
 #define DOCKER_DOCKER_H
@@ -87,9 +87,9 @@ DEFINE_CLEANUP(struct docker_stream *, docker_stream_close)
 int docker_stream_fd(const struct docker_stream *s); /* borrowed; only to poll */
 /* Whether bytes are already here that poll would not report. */
 bool docker_stream_pending(const struct docker_stream *s);
-/* Bytes of the container's stdout: > 0, 0 at the end, -EAGAIN, -EBADMSG for a broken stream (also one
- * that ends inside a frame), or a socket's error. Bytes of its stderr are kept, first 4 KiB, for
- * docker_stream_stderr(). Never blocks; n > 0. */
+/* Bytes of the container's stdout: > 0, 0 at the end, -EAGAIN, -EBADMSG for a broken stream (also
+ * one that ends inside a frame), or a socket's error. Bytes of its stderr are kept, first 4 KiB,
+ * for docker_stream_stderr(). Never blocks; n > 0. */
 ssize_t docker_stream_read(struct docker_stream *s, void *bytes, size_t n);
 ssize_t docker_stream_write(struct docker_stream *s, const void *bytes,
                             size_t n);               /* or -EAGAIN, -EPIPE */

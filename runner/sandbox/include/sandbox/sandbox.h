@@ -1,12 +1,13 @@
 /* sandbox/sandbox.h - a hardened box with init in it and one frame stream. Knows nothing of jobs.
  *
- * A backend puts init, alone, as PID 1, into a box that follows the policy. Everything else goes over
- * the stream as frames (frames/frames.h). A sandbox is used once.
+ * A backend puts init, alone, as PID 1, into a box that follows the policy. Everything else goes
+ * over the stream as frames (frames/frames.h). A sandbox is used once.
  *
  * Threads    one thread opens, reads, writes and closes a sandbox; sandbox_kill() may come from any
  *            thread between open and close. A backend serves any number of sandboxes at once.
  * Errors     negative errno with words; -EHOSTDOWN: the backend's daemon is not there; -ENOENT: the
- *            image is missing.
+ *            image is missing; -ENOTSUP: daemon or image cannot be used; -ERANGE: a limit cannot be
+ *            met (policy/policy.h); -EAGAIN from sandbox_open(): every uid is in use.
  */
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H
@@ -34,14 +35,14 @@ struct sandbox_request {
 /* What the box says about itself once everything in it is dead. JOB_UNKNOWN-like: -1 is unknown. */
 struct verdict {
     bool out_of_memory;   /* the kernel killed something in it for memory */
-    bool ended_by_itself; /* init ended without being asked */
+    bool ended_by_itself; /* init ended without being asked or killed */
     int64_t memory_peak_bytes;
     int64_t cpu_us;
     int64_t pids_peak;
 };
 
-/* Returns when init's stream is connected (READY may not have arrived yet). Blocks up to the backend's
- * own time-outs; nothing is left behind on failure. */
+/* Returns when init's stream is connected (READY may not have arrived yet). Blocks up to the
+ * backend's own time-outs; nothing is left behind on failure. */
 int sandbox_open(struct sandbox_backend *b, const struct sandbox_request *req, struct sandbox **ret,
                  struct err *err);
 
