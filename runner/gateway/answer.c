@@ -77,6 +77,7 @@ void answer_json_take(struct answer *a, unsigned status, json_t *value)
         answer_failure(a, r, NULL);
 }
 
+static json_t *message_json(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
 static json_t *message_json(const char *fmt, va_list args)
 {
     char text[MESSAGE_BYTES_MAX];
