@@ -20,6 +20,7 @@
 
 #define NOFILE_MAX     65536
 #define LOOKUP_MAX     (1U << 20)
+#define SIGNALS        64 /* of the kernel, on every architecture we build for */
 #define EXEC_FAILED_RC 127
 #define REPORT_FD      3 /* the child's only descriptor besides its stdio */
 
@@ -93,11 +94,14 @@ static int make_lookup(const char *name, char *const *env, struct buf *out)
     return 0;
 }
 
+/* Straight to the kernel: libc's sigaction() refuses the two real-time signals that it keeps for
+ * itself, and whoever started us may have had them ignored. All zero is SIG_DFL without flags, whatever
+ * the order of the kernel's fields is. */
 static void reset_signals(void)
 {
-    const struct sigaction by_default = {.sa_handler = SIG_DFL};
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)sigaction(sig, &by_default, NULL); /* KILL, STOP and libc's own refuse */
+    const unsigned long by_default[8] = {0};
+    for (int sig = 1; sig <= SIGNALS; sig++)
+        (void)syscall(SYS_rt_sigaction, sig, by_default, NULL, SIGNALS / 8); /* KILL, STOP refuse */
     sigset_t none;
     (void)sigemptyset(&none);                    /* neither can fail */
     (void)sigprocmask(SIG_SETMASK, &none, NULL); /* NOLINT(concurrency-mt-unsafe): one thread */
