@@ -50,6 +50,11 @@ foreach(flag IN LISTS hardening_compile)
 endforeach()
 target_link_options(project_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code)
 
+# `, ##__VA_ARGS__` in base/log.h: gcc takes it under -Wpedantic, clang has a warning of its own for it.
+if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(project_flags INTERFACE -Wno-gnu-zero-variadic-macro-arguments)
+endif()
+
 if(CODE_RUNNER_SANITIZE)
   target_compile_options(project_flags INTERFACE -fsanitize=${CODE_RUNNER_SANITIZE}
                                                  -fno-sanitize-recover=all -fno-omit-frame-pointer)

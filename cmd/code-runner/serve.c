@@ -5,6 +5,7 @@
  *   and those of gateway (1), hub (1) and worker (1, and one for each session) */
 #include "serve.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -313,6 +314,7 @@ int serve(void)
         (void)fprintf(stderr, "code-runner: %s\n", err.msg);
         return 2;
     }
+    assert(s.config);
     r = start(&s, &err);
     if (r < 0) {
         (void)fprintf(stderr, "code-runner: %s\n", err.msg);

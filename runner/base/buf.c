@@ -174,7 +174,9 @@ static size_t json_escape(uint32_t cp, const char *bytes, size_t n, char out[sta
         out[1] = short_escapes[cp];
         return 2;
     }
-    memcpy(out + 1, "u00", 3);
+    out[1] = 'u';
+    out[2] = '0';
+    out[3] = '0';
     out[4] = hex[cp >> 4];
     out[5] = hex[cp & 15];
     return 6;
@@ -219,8 +221,12 @@ int buf_append_base64(struct buf *b, const void *bytes, size_t n)
             v |= p[i + 2];
         *out++ = digits[v >> 18];
         *out++ = digits[v >> 12 & 63];
-        *out++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
-        *out++ = i + 2 < n ? digits[v & 63] : '=';
+        out[0] = out[1] = '='; /* padding, unless there are bytes */
+        if (i + 1 < n)
+            out[0] = digits[v >> 6 & 63];
+        if (i + 2 < n)
+            out[1] = digits[v & 63];
+        out += 2;
     }
     buf_commit(b, out_len);
     return 0;

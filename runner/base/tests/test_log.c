@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static int capture(void)
 {
     int fds[2];
     assert_int_equal(fd_pipe(fds), 0);
-    saved_stderr = dup(STDERR_FILENO);
+    saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     assert_true(saved_stderr >= 0);
     assert_true(dup2(fds[1], STDERR_FILENO) >= 0);
     assert_int_equal(close(fds[1]), 0);
