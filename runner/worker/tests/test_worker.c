@@ -136,6 +136,19 @@ static void await_counts(struct bus *bus, uint64_t queued, uint64_t active, uint
              (unsigned)c.finished);
 }
 
+static void await_alive(unsigned n)
+{
+    int64_t end_ms = clock_now_ms() + PATIENCE_MS;
+    unsigned now = 0;
+    do {
+        (void)poll(NULL, 0, 1);
+        (void)pthread_mutex_lock(&lock);
+        now = alive;
+        (void)pthread_mutex_unlock(&lock);
+    } while (now != n && clock_now_ms() < end_ms);
+    assert_int_equal(now, n);
+}
+
 static void allow_ends(unsigned n)
 {
     (void)pthread_mutex_lock(&lock);
@@ -160,6 +173,7 @@ static void no_more_jobs_than_slots(void **state)
     for (unsigned i = 0; i < JOBS; i++)
         submit(bus, i, ids[i]);
     await_counts(bus, JOBS - SLOTS, SLOTS, 0);
+    await_alive(SLOTS);
     allow_ends(1);
     await_counts(bus, JOBS - SLOTS - 1, SLOTS, 1);
     allow_ends(JOBS - 1);
