@@ -170,5 +170,6 @@ void session_finish(struct session *s)
     publish(s);
     log_info("session.ended", LOG_STR("job_id", s->spec->id),
              LOG_STR("outcome", job_outcome_name(s->report.outcome)),
-             LOG_INT("open_ms", s->report.open_ms), LOG_INT("run_ms", s->report.run_ms));
+             LOG_INT("open_ms", s->report.open_ms == JOB_UNKNOWN ? -1 : s->report.open_ms),
+             LOG_INT("run_ms", s->report.run_ms == JOB_UNKNOWN ? -1 : s->report.run_ms));
 }

@@ -273,6 +273,8 @@ int session_step(struct session *s, int64_t deadline_ms)
             (void)err_set(&s->failure, r, "keep the output");
         return r;
     }
+    if (s->exited)
+        return 0; /* it ended by itself before anything else could end it */
     if (s->kill_requested)
         session_decide(s, OUTCOME_KILLED, "The job was killed by request.");
     else if (s->drain)
@@ -347,7 +349,7 @@ static bool goes_on(struct session *s, enum state *ret_next)
         *ret_next = broken(s);
         return false;
     }
-    if (!s->decided)
+    if (!s->decided && !s->exited)
         clocks_check(s);
     if (s->decided)
         *ret_next = KILLING;

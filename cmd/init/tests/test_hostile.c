@@ -191,6 +191,24 @@ static void a_worker_that_does_not_read_stops_the_program(void **state)
     }
 }
 
+/* Every byte that the program got rid of comes out, also what was in its pipe when it died. */
+static void a_kill_loses_nothing_that_was_written(void **state)
+{
+    (void)state;
+    cleanup_outcome struct outcome o;
+    outcome_init(&o);
+    struct box b;
+    box_open(&b, (struct box_options){.uses_pipes = true});
+    box_start_shell(&b, "while :; do head -c 10000 /dev/zero; printf . >>progress; done");
+    off_t progress = wait_until_stuck(&b);
+    box_send(&b, FRAME_KILL, NULL, 0);
+    box_run(&b, &o, NULL, 0);
+    box_close(&b, INIT_STREAM_ENDED);
+    assert_int_equal(o.exited.signal, SIGKILL);
+    if (o.out.len < (size_t)progress * 10000)
+        fail_msg("%lld bytes were written, %zu came out", (long long)progress * 10000, o.out.len);
+}
+
 static void a_kill_passes_a_full_stream(void **state)
 {
     (void)state;
@@ -278,6 +296,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(init_cannot_be_read),
         cmocka_unit_test(no_process_left_means_a_fault),
         cmocka_unit_test(a_worker_that_does_not_read_stops_the_program),
+        cmocka_unit_test(a_kill_loses_nothing_that_was_written),
         cmocka_unit_test(a_kill_passes_a_full_stream),
         cmocka_unit_test(the_end_of_the_stream_kills_everything),
         cmocka_unit_test(a_fault_kills_everything),
