@@ -270,7 +270,7 @@ static void play(struct trial *t)
                                             .worker_id = "w",
                                             .warmup_ms = t->warmup_ms ? t->warmup_ms : 60000,
                                             .drain_fd = drain_fd};
-    pthread_t killer;
+    pthread_t killer = 0;
     if (t->kill_when_running)
         assert_int_equal(pthread_create(&killer, NULL, kill_when_running, t), 0);
     session_run(&options, &claim);
