@@ -1,6 +1,5 @@
 /* Runs a fuzz target over the files of its corpus folder, in every build, without libFuzzer. */
 #include <dirent.h>
-#include <errno.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -14,11 +13,11 @@ int main(int argc, char **argv)
         return 2;
     DIR *dir = opendir(argv[1]);
     if (!dir) {
-        (void)fprintf(stderr, "%s: %s\n", argv[1], strerror(errno));
+        perror(argv[1]);
         return 2;
     }
     unsigned ran = 0;
-    for (struct dirent *e; (e = readdir(dir));) {
+    for (struct dirent *e; (e = readdir(dir));) { /* NOLINT(concurrency-mt-unsafe): one thread */
         if (e->d_name[0] == '.')
             continue;
         cleanup_buf struct buf path;
