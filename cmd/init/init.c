@@ -431,7 +431,7 @@ int init_run(int in, int out)
     feed_init(&i.feed);
     stage_init(&i.stage);
     struct err err = {0};
-    enum init_end end = INIT_STREAM_ENDED;
+    int end = INIT_STREAM_ENDED;
     int r = open_all(&i, in, out, &err);
     if (r < 0) {
         (void)dprintf(STDERR_FILENO, "code-runner-init: %s\n", err.msg); /* last words */

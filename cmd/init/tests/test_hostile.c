@@ -76,7 +76,7 @@ static void init_cannot_be_signalled(void **state)
     cleanup_outcome struct outcome o;
     outcome_init(&o);
     box_shell(same_user,
-#ifdef __SANITIZE_ADDRESS__
+#if IS_SANITIZED
               "no=11;" /* the sanitizer's own handler */
 #else
               "no=0;"
