@@ -41,6 +41,7 @@ print('uid', os.getuid()); print('gid', os.getgid()); print('groups', os.getgrou
       const none = "0000000000000000";
       for (const key of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) equal(seen[key], none, key);
       equal([seen.NoNewPrivs, seen.Seccomp], ["1", "2"], "NoNewPrivs and Seccomp");
+      check(["[]", `[${seen.gid}]`].includes(seen.groups), `groups ${seen.groups}`);
       check(Number(seen.uid) >= 1879048192 && seen.uid === seen.gid, `uid ${seen.uid}, gid ${seen.gid}`);
     },
   ],

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -53,7 +54,8 @@ static void become_the_user(const struct box_options *o)
 {
     if (o->no_processes)
         limit_processes(1);
-    if (setresgid(BOX_UID, BOX_UID, BOX_UID) < 0 || setresuid(BOX_UID, BOX_UID, BOX_UID) < 0)
+    if (setgroups(0, NULL) < 0 || setresgid(BOX_UID, BOX_UID, BOX_UID) < 0 ||
+        setresuid(BOX_UID, BOX_UID, BOX_UID) < 0)
         give_up("setresuid");
 }
 
