@@ -209,7 +209,7 @@ void box_close(struct box *b, int want)
 void box_send_raw(struct box *b, const void *bytes, size_t n)
 {
     int r = fd_write_full(b->in, bytes, n);
-    if (r < 0 && r != -EPIPE) /* why it is gone is told by what it sent last */
+    if (r < 0 && r != -EPIPE && r != -ECONNRESET) /* what it sent last says why it is gone */
         fail_msg("write to init: %s", strerrordesc_np(-r));
 }
 

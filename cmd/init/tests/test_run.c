@@ -205,12 +205,15 @@ static void unread_stdin_is_taken_in_the_end(void **state)
     (void)fclose(go);
     box_run(&b, &o, NULL, 0);
     assert_int_equal(o.exited.code, 4);
-    assert_int_equal(o.taken, 2 * sizeof(all));
-    /* after the end too */
-    box_send(&b, FRAME_STDIN, all, sizeof(all));
+    assert_true(o.taken >= sizeof(all));
+    /* what comes after the end is taken too, and the last of the above may have come so */
+    box_send(&b, FRAME_STDIN, "x", 1);
     struct frame frame;
-    box_expect(&b, FRAME_STDIN_TAKEN, &frame);
-    assert_int_equal(u32be(frame.payload.ptr), sizeof(all));
+    while (o.taken < 2 * sizeof(all) + 1) {
+        box_expect(&b, FRAME_STDIN_TAKEN, &frame);
+        o.taken += u32be(frame.payload.ptr);
+    }
+    assert_int_equal(o.taken, 2 * sizeof(all) + 1);
     box_close(&b, INIT_STREAM_ENDED);
 }
 
