@@ -13,7 +13,7 @@
 #include "manifest/manifest.h"
 #include "sandbox/sandbox.h"
 
-#define HEALTH_CHECK_MS   10000
+#define HEALTH_CHECK_MS   5000
 #define HEALTH_RECHECK_MS 1000 /* while something is not in order */
 
 struct health;

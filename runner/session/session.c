@@ -169,7 +169,7 @@ static int take_frames(struct session *s)
     if (r < 0)
         return r;
     if (s->link.ended && !s->exited)
-        return err_set(&s->failure, -EPIPE, "the sandbox ended unexpectedly");
+        return err_say(&s->failure, -EPIPE, "the sandbox ended unexpectedly");
     return 0;
 }
 
@@ -286,6 +286,7 @@ int session_step(struct session *s, int64_t deadline_ms)
 static enum state broken(struct session *s)
 {
     session_decide(s, s->run_ms ? OUTCOME_WORKER_LOST : OUTCOME_SETUP_FAILED, s->failure.msg);
+    s->report.output_lost = s->report.output_lost || s->run_ms;
     return CLOSING;
 }
 
